@@ -1,0 +1,69 @@
+# Compile flags for every target, and the functions that turn a folder into targets.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 99)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(BNNS_CCACHE ccache)
+if(BNNS_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${BNNS_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${BNNS_CCACHE})
+endif()
+
+find_package(Threads REQUIRED)
+find_path(BNNS_HIGHWAY_INCLUDE hwy/highway.h REQUIRED)   # header-only use: we dispatch ourselves
+
+set(BNNS_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them")
+option(BNNS_CUDA "Build the CUDA kernels (none are offered yet)" OFF)
+
+# Flags shared by everything we compile. No -ffast-math: NaN, infinities and signed zeros are part of the contract.
+# -ffp-contract=off keeps gcc and clang, and the kernel bodies and tails, at the same bits; kernels ask for FMA by name.
+add_library(bnns_flags INTERFACE)
+target_compile_options(bnns_flags INTERFACE -Wall -Wextra -Wpedantic -ffp-contract=off)
+if(BNNS_WERROR)
+  target_compile_options(bnns_flags INTERFACE -Werror)
+endif()
+if(BNNS_SANITIZE)
+  target_compile_options(bnns_flags INTERFACE -fsanitize=${BNNS_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(bnns_flags INTERFACE -fsanitize=${BNNS_SANITIZE})
+endif()
+
+# Highway compiles each *_simd.cc once per target. x86-64-v2 makes SSE4 the baseline, so three bodies exist on x86.
+add_library(bnns_simd_flags INTERFACE)
+target_include_directories(bnns_simd_flags SYSTEM INTERFACE ${BNNS_HIGHWAY_INCLUDE})
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(bnns_simd_flags INTERFACE -march=x86-64-v2)
+  target_compile_definitions(bnns_simd_flags INTERFACE HWY_DISABLE_PCLMUL_AES
+    HWY_DISABLED_TARGETS=HWY_AVX3_DL)
+endif()
+
+# bnns_add_operator(name): adds whatever exists in src/ops/<name>/ by suffix.
+#   <name>.cc <name>_*.cc (not _test, _bench)  to the library;  <name>_test.cc  a test;  <name>_bench.cc  a benchmark
+function(bnns_add_operator name)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cc)
+  foreach(source IN LISTS sources)
+    if(source MATCHES "_test\\.cc$")
+      set_property(GLOBAL APPEND PROPERTY BNNS_TEST_SOURCES ${source})
+    elseif(source MATCHES "_bench\\.cc$")
+      set_property(GLOBAL APPEND PROPERTY BNNS_BENCH_SOURCES ${source})
+    else()
+      target_sources(bnns_objects PRIVATE ${source})
+    endif()
+  endforeach()
+endfunction()
+
+# bnns_add_test(source): one GoogleTest binary per file, linked with the library's objects so that it sees internals.
+function(bnns_add_test source)
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE bnns_internal bnns_test_support GTest::gtest GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+endfunction()

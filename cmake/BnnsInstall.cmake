@@ -1,0 +1,16 @@
+# Installs headers, library, CMake package (OpenBNNS::bnns) and pkg-config file (openbnns).
+
+include(CMakePackageConfigHelpers)
+
+install(TARGETS bnns EXPORT OpenBNNSTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT OpenBNNSTargets NAMESPACE OpenBNNS:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/OpenBNNS)
+
+configure_package_config_file(cmake/OpenBNNSConfig.cmake.in ${PROJECT_BINARY_DIR}/OpenBNNSConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/OpenBNNS)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/OpenBNNSConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/OpenBNNSConfig.cmake ${PROJECT_BINARY_DIR}/OpenBNNSConfigVersion.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/OpenBNNS)
+
+configure_file(cmake/openbnns.pc.in ${PROJECT_BINARY_DIR}/openbnns.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/openbnns.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

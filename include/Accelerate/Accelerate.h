@@ -1,0 +1,3 @@
+// Apple's path: Accelerate brings BNNS and the C mathematics library.
+#include <math.h>
+#include <vecLib/vecLib.h>

@@ -1,0 +1,98 @@
+// OpenBNNS: what we add to the BNNS C API. Nothing here exists in Apple's library; every name begins with BNNSExt.
+//
+// Strings that functions return are owned by the library. Every function may be called from any thread, and none fails
+// other than by the value it returns.
+
+#ifndef BNNS_EXTENSIONS_HEADER
+#define BNNS_EXTENSIONS_HEADER
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Removed again at the end of this file. Nullability is a clang extension; other compilers see nothing.
+#define BNNS_API __attribute__((visibility("default")))
+#ifdef __cplusplus
+#define BNNS_NOEXCEPT noexcept
+#else
+#define BNNS_NOEXCEPT
+#endif
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wnullability-extension"
+#define BNNS_NONNULL _Nonnull
+#define BNNS_NULLABLE _Nullable
+#else
+#define BNNS_NONNULL
+#define BNNS_NULLABLE
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// The version of the library, such as "0.1.0".
+BNNS_API const char* BNNS_NONNULL BNNSExtVersion(void) BNNS_NOEXCEPT;
+
+// ---- Why a call failed ----------------------------------------------------------------------------------------------
+
+/// The reason of the last failure of a BNNS call on this thread, one line: "function: operator: reason". "" if none.
+/// A call that succeeds leaves it unchanged. The text stays valid until the next BNNS call on this thread.
+BNNS_API const char* BNNS_NONNULL BNNSExtLastError(void) BNNS_NOEXCEPT;
+
+/// Forgets the reason: BNNSExtLastError() returns "" until the next failure on this thread.
+BNNS_API void BNNSExtClearLastError(void) BNNS_NOEXCEPT;
+
+/// What a message of the log is about.
+#ifdef __cplusplus
+typedef enum : uint32_t {
+#else
+typedef uint32_t BNNSExtLogLevel;
+enum {
+#endif
+  BNNSExtLogError = 0,   ///< An argument is invalid: the call is wrong
+  BNNSExtLogInfo = 1,    ///< The call is well formed, but the library does not offer it
+  BNNSExtLogVerbose = 2  ///< A line of BNNS_VERBOSE: what was created or run, and how long it took
+#ifdef __cplusplus
+} BNNSExtLogLevel;
+#else
+};
+#endif
+
+/// Receives one message: a line without its end, valid during the call. It runs on the thread of the BNNS call that
+/// caused it, possibly on several threads at once, and must not throw.
+typedef void (*BNNSExtLogCallback)(BNNSExtLogLevel level, const char* BNNS_NONNULL message, void* BNNS_NULLABLE user);
+
+/// Sends messages of all threads to `callback` with `user` as its last argument; NULL ends it. BNNS_VERBOSE=1 in the
+/// environment prints messages to stderr besides, and is what makes lines of level BNNSExtLogVerbose.
+BNNS_API void BNNSExtSetLogCallback(BNNSExtLogCallback BNNS_NULLABLE callback, void* BNNS_NULLABLE user) BNNS_NOEXCEPT;
+
+// ---- How calls run --------------------------------------------------------------------------------------------------
+
+/// The number of threads, at most 256, of calls that do not ask for one by BNNSFilterParameters.n_threads, from the
+/// next call on. 0: as many as the process may use, or BNNS_NUM_THREADS of the environment. Results do not depend on
+/// it.
+BNNS_API void BNNSExtSetNumThreads(size_t n) BNNS_NOEXCEPT;
+
+/// The number of threads such calls use now; never 0.
+BNNS_API size_t BNNSExtGetNumThreads(void) BNNS_NOEXCEPT;
+
+/// Limits the instruction set of kernels to `name`, one of "sse4", "avx2", "avx512", or to the best the machine has if
+/// that is less. It overrides BNNS_MAX_ISA, for all threads, from the next call on. Returns 0, or -1 for another name.
+BNNS_API int BNNSExtSetMaxISA(const char* BNNS_NONNULL name) BNNS_NOEXCEPT;
+
+/// The instruction set that kernels use now, by the same names.
+BNNS_API const char* BNNS_NONNULL BNNSExtGetISA(void) BNNS_NOEXCEPT;
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#undef BNNS_API
+#undef BNNS_NOEXCEPT
+#undef BNNS_NONNULL
+#undef BNNS_NULLABLE
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
+
+#endif  // BNNS_EXTENSIONS_HEADER

@@ -1,0 +1,2 @@
+// Apple's path to <bnns/bnns.h>.
+#include <bnns/bnns.h>

@@ -1,0 +1,46 @@
+// What we add to the C interface.
+
+#include "bnns/bnns_extensions.h"
+
+#include "src/core/error.h"
+#include "src/core/isa.h"
+#include "src/core/log.h"
+#include "src/core/parallel.h"
+
+const char* BNNSExtVersion(void) noexcept {
+  return BNNS_VERSION_TEXT;
+}
+
+const char* BNNSExtLastError(void) noexcept {
+  return bnns::last_error();
+}
+
+void BNNSExtClearLastError(void) noexcept {
+  bnns::clear_last_error();
+}
+
+void BNNSExtSetLogCallback(BNNSExtLogCallback callback, void* user) noexcept {
+  bnns::set_log_callback(callback, user);
+}
+
+void BNNSExtSetNumThreads(size_t threads) noexcept {
+  bnns::set_default_threads(threads);
+}
+
+size_t BNNSExtGetNumThreads(void) noexcept {
+  return bnns::default_threads();
+}
+
+int BNNSExtSetMaxISA(const char* name) noexcept {
+  return bnns::guarded_status("BNNSExtSetMaxISA", [&] {
+    bnns::Isa cap;
+    if (!name || !bnns::parse_isa(name, &cap)) {
+      bnns::fail_invalid("isa: name is %s, expected sse4, avx2 or avx512", name ? name : "NULL");
+    }
+    bnns::set_max_isa(cap);
+  });
+}
+
+const char* BNNSExtGetISA(void) noexcept {
+  return bnns::isa_name(bnns::isa());
+}

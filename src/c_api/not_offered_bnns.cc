@@ -1,0 +1,255 @@
+// Functions of the BNNS C API that the library does not offer yet: exported, so that programs link, and failing with a
+// reason. Each leaves this file when its family of operators arrives; src/c_api/symbols.h is the list.
+
+#include <bnns/bnns.h>
+
+#include <cstdint>
+
+#include "src/core/error.h"
+
+namespace {
+
+// Stores the reason under the function's name, and returns the function's failure value.
+template <class Result>
+Result refuse(const char* function, Result failure) noexcept {
+  bnns::report_not_offered(function);
+  return failure;
+}
+
+using Array = BNNSNDArrayDescriptor;
+using Options = BNNSFilterParameters;
+using Projection = BNNSMHAProjectionParameters;
+
+}  // namespace
+
+// Convolution
+BNNSFilter BNNSFilterCreateLayerConvolution(const BNNSLayerParametersConvolution*, const Options*) noexcept {
+  return refuse(__func__, BNNSFilter{});
+}
+BNNSFilter BNNSFilterCreateConvolutionLayer(const BNNSImageStackDescriptor*, const BNNSImageStackDescriptor*,
+                                            const BNNSConvolutionLayerParameters*, const Options*) noexcept {
+  return refuse(__func__, BNNSFilter{});
+}
+
+// Transposed convolution
+BNNSFilter BNNSFilterCreateLayerTransposedConvolution(const BNNSLayerParametersConvolution*, const Options*) noexcept {
+  return refuse(__func__, BNNSFilter{});
+}
+
+// Pooling
+BNNSFilter BNNSFilterCreateLayerPooling(const BNNSLayerParametersPooling*, const Options*) noexcept {
+  return refuse(__func__, BNNSFilter{});
+}
+int BNNSPoolingFilterApplyBatch(BNNSFilter, size_t, const void*, size_t, void*, size_t, size_t*, size_t) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSPoolingFilterApplyBatchEx(BNNSFilter, size_t, const void*, size_t, void*, size_t, BNNSDataType, void*,
+                                  size_t) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSPoolingFilterApplyBackwardBatch(BNNSFilter, size_t, const void*, size_t, Array*, size_t, const void*, size_t,
+                                        Array*, size_t, Array*, const size_t*, size_t) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSPoolingFilterApplyBackwardBatchEx(BNNSFilter, size_t, const void*, size_t, Array*, size_t, const void*, size_t,
+                                          Array*, size_t, Array*, BNNSDataType, const void*, size_t) noexcept {
+  return refuse(__func__, -1);
+}
+BNNSFilter BNNSFilterCreatePoolingLayer(const BNNSImageStackDescriptor*, const BNNSImageStackDescriptor*,
+                                        const BNNSPoolingLayerParameters*, const Options*) noexcept {
+  return refuse(__func__, BNNSFilter{});
+}
+
+// Normalization
+BNNSFilter BNNSFilterCreateLayerNormalization(BNNSFilterType, const BNNSLayerParametersNormalization*,
+                                              const Options*) noexcept {
+  return refuse(__func__, BNNSFilter{});
+}
+int BNNSNormalizationFilterApplyBatch(BNNSFilter, size_t, const void*, size_t, void*, size_t, bool) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSNormalizationFilterApplyBackwardBatch(BNNSFilter, size_t, Array*, size_t, const void*, size_t, Array*, size_t,
+                                              Array*, Array*) noexcept {
+  return refuse(__func__, -1);
+}
+
+// Permute, padding, resize
+BNNSFilter BNNSFilterCreateLayerPermute(const BNNSLayerParametersPermute*, const Options*) noexcept {
+  return refuse(__func__, BNNSFilter{});
+}
+BNNSFilter BNNSFilterCreateLayerPadding(const BNNSLayerParametersPadding*, const Options*) noexcept {
+  return refuse(__func__, BNNSFilter{});
+}
+BNNSFilter BNNSFilterCreateLayerResize(const BNNSLayerParametersResize*, const Options*) noexcept {
+  return refuse(__func__, BNNSFilter{});
+}
+int BNNSPermuteFilterApplyBackwardBatch(BNNSFilter, size_t, Array*, size_t, const Array*, size_t) noexcept {
+  return refuse(__func__, -1);
+}
+
+// Dropout
+BNNSFilter BNNSFilterCreateLayerDropout(const BNNSLayerParametersDropout*, const Options*) noexcept {
+  return refuse(__func__, BNNSFilter{});
+}
+
+// Matrix products
+BNNSFilter BNNSFilterCreateLayerBroadcastMatMul(const BNNSLayerParametersBroadcastMatMul*, const Options*) noexcept {
+  return refuse(__func__, BNNSFilter{});
+}
+BNNSFilter BNNSFilterCreateLayerTensorContraction(const BNNSLayerParametersTensorContraction*,
+                                                  const Options*) noexcept {
+  return refuse(__func__, BNNSFilter{});
+}
+BNNSFilter BNNSFilterCreateLayerGram(const BNNSLayerParametersGram*, const Options*) noexcept {
+  return refuse(__func__, BNNSFilter{});
+}
+ssize_t BNNSMatMulWorkspaceSize(bool, bool, float, const Array*, const Array*, const Array*, const Options*) noexcept {
+  return refuse(__func__, ssize_t{-1});
+}
+int BNNSMatMul(bool, bool, float, const Array*, const Array*, const Array*, void*, const Options*) noexcept {
+  return refuse(__func__, -1);
+}
+void BNNSDirectApplyBroadcastMatMul(bool, bool, float, const Array*, const Array*, const Array*,
+                                    const Options*) noexcept {
+  bnns::report_not_offered(__func__);
+}
+
+// Multi-head attention
+BNNSFilter BNNSFilterCreateLayerMultiheadAttention(const BNNSLayerParametersMultiheadAttention*,
+                                                   const Options*) noexcept {
+  return refuse(__func__, BNNSFilter{});
+}
+int BNNSApplyMultiheadAttention(BNNSFilter, size_t, const void*, size_t, const void*, size_t, const Array*, size_t,
+                                const void*, size_t, void*, size_t, const Array*, size_t*, void*, size_t*,
+                                void*) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSApplyMultiheadAttentionBackward(BNNSFilter, size_t, const void*, size_t, Projection*, const void*, size_t,
+                                        const Array*, size_t, Projection*, const void*, size_t, Projection*,
+                                        const Array*, Array*, Array*, const void*, size_t, Projection*, size_t, void*,
+                                        size_t*, void*) noexcept {
+  return refuse(__func__, -1);
+}
+
+// Reductions
+BNNSFilter BNNSFilterCreateLayerReduction(const BNNSLayerParametersReduction*, const Options*) noexcept {
+  return refuse(__func__, BNNSFilter{});
+}
+int BNNSDirectApplyReduction(const BNNSLayerParametersReduction*, const Options*) noexcept {
+  return refuse(__func__, -1);
+}
+
+// Fused filters
+BNNSFilter BNNSFilterCreateFusedLayer(size_t, const BNNSFilterType*, const void**, const Options*) noexcept {
+  return refuse(__func__, BNNSFilter{});
+}
+int BNNSFusedFilterApplyBatch(BNNSFilter, size_t, const void*, size_t, void*, size_t, bool) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSFusedFilterApplyMultiInputBatch(BNNSFilter, size_t, size_t, const void**, const size_t*, void*, size_t,
+                                        bool) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSFusedFilterApplyBackwardBatch(BNNSFilter, size_t, const void*, size_t, Array*, size_t, const void*, size_t,
+                                      Array*, size_t, Array**) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSFusedFilterApplyBackwardMultiInputBatch(BNNSFilter, size_t, size_t, const void**, const size_t*, Array**,
+                                                const size_t*, const void*, size_t, Array*, size_t, Array**) noexcept {
+  return refuse(__func__, -1);
+}
+
+// Embedding
+BNNSFilter BNNSFilterCreateLayerEmbedding(const BNNSLayerParametersEmbedding*, const Options*) noexcept {
+  return refuse(__func__, BNNSFilter{});
+}
+
+// Quantization
+int BNNSDirectApplyQuantizer(const BNNSLayerParametersQuantization*, const Options*, size_t, size_t, size_t) noexcept {
+  return refuse(__func__, -1);
+}
+
+// LSTM
+size_t BNNSComputeLSTMTrainingCacheCapacity(const BNNSLayerParametersLSTM*) noexcept {
+  return refuse(__func__, SIZE_MAX);
+}
+int BNNSDirectApplyLSTMBatchTrainingCaching(const BNNSLayerParametersLSTM*, const Options*, void*, size_t) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSDirectApplyLSTMBatchBackward(const BNNSLayerParametersLSTM*, const BNNSLayerParametersLSTM*, const Options*,
+                                     const void*, size_t) noexcept {
+  return refuse(__func__, -1);
+}
+
+// Tensor operations
+int BNNSCompareTensor(const Array*, const Array*, BNNSRelationalOperator, Array*) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSTile(const Array*, Array*, const Options*) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSDirectApplyTopK(size_t, size_t, size_t, const Array*, size_t, Array*, size_t, Array*, size_t,
+                        const Options*) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSDirectApplyInTopK(size_t, size_t, size_t, const Array*, size_t, const Array*, size_t, Array*, size_t,
+                          const Options*) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSGather(size_t, const Array*, const Array*, Array*, const Options*) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSScatter(size_t, BNNSReduceFunction, const Array*, const Array*, Array*, const Options*) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSGatherND(const Array*, const Array*, Array*, const Options*) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSScatterND(BNNSReduceFunction, const Array*, const Array*, Array*, const Options*) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSShuffle(BNNSShuffleType, const Array*, Array*, const Options*) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSBandPart(int, int, const Array*, Array*, const Options*) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSTileBackward(Array*, const Array*, const Options*) noexcept {
+  return refuse(__func__, -1);
+}
+
+// Crop and resize
+int BNNSCropResize(const BNNSLayerParametersCropResize*, const Array*, const Array*, Array*, const Options*) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSCropResizeBackward(const BNNSLayerParametersCropResize*, Array*, const Array*, const Array*,
+                           const Options*) noexcept {
+  return refuse(__func__, -1);
+}
+
+// Sparse weights
+int BNNSNDArrayFullyConnectedSparsifySparseCOO(const Array*, const Array*, const Array*, Array*,
+                                               const BNNSSparsityParameters*, size_t, void*, size_t,
+                                               const Options*) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSNDArrayFullyConnectedSparsifySparseCSR(const Array*, const Array*, const Array*, const Array*, Array*,
+                                               const BNNSSparsityParameters*, size_t, void*, size_t,
+                                               const Options*) noexcept {
+  return refuse(__func__, -1);
+}
+
+// Nearest neighbours
+BNNSNearestNeighbors BNNSCreateNearestNeighbors(unsigned int, unsigned int, unsigned int, BNNSDataType,
+                                                const Options*) noexcept {
+  return refuse(__func__, BNNSNearestNeighbors{});
+}
+void BNNSDestroyNearestNeighbors(BNNSNearestNeighbors) noexcept {
+  bnns::report_not_offered(__func__);
+}
+int BNNSNearestNeighborsLoad(BNNSNearestNeighbors, unsigned int, const void*) noexcept {
+  return refuse(__func__, -1);
+}
+int BNNSNearestNeighborsGetInfo(BNNSNearestNeighbors, int, int*, void*) noexcept {
+  return refuse(__func__, -1);
+}

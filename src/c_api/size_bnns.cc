@@ -1,0 +1,52 @@
+// Sizes and ranks of descriptors.
+
+#include <cstdint>
+
+#include "bnns/bnns.h"
+#include "src/core/error.h"
+#include "src/core/tensor.h"
+
+using namespace bnns;
+
+size_t BNNSDataLayoutGetRank(BNNSDataLayout layout) noexcept {
+  return layout_rank(layout);
+}
+
+// Bytes that the elements span; 0 when data is NULL or the size is unknown, and for types narrower than a byte, which
+// the original does not measure.
+size_t BNNSNDArrayGetDataSize(const BNNSNDArrayDescriptor* array) noexcept {
+  return guarded("BNNSNDArrayGetDataSize", size_t{0}, [&]() -> size_t {
+    if (!array) fail_invalid("array is NULL, expected a descriptor");
+    if (!array->data) return 0;
+    const Tensor t = resolve(*array, "size", "array");
+    return type_bytes(t.type) ? t.span_bytes() : 0;
+  });
+}
+
+// Bytes for shape and stride as they stand (a stride of 0 is literal here); SIZE_MAX while any of them is unknown.
+size_t BNNSTensorGetAllocationSize(const BNNSTensor* tensor) noexcept {
+  return guarded("BNNSTensorGetAllocationSize", SIZE_MAX, [&]() -> size_t {
+    if (!tensor) fail_invalid("tensor is NULL, expected a tensor");
+    if (tensor->rank > kMaxRank) fail_invalid("tensor.rank is %d, expected at most %zu", tensor->rank, kMaxRank);
+    if (!is_known_type(tensor->data_type)) {
+      fail_invalid("tensor.data_type is 0x%x, which is no BNNSDataType", static_cast<unsigned>(tensor->data_type));
+    }
+    size_t last = 0;
+    for (size_t k = 0; k < tensor->rank; ++k) {
+      const ssize_t extent = tensor->shape[k], stride = tensor->stride[k];
+      if (extent < 0 || stride < 0) fail_invalid("tensor.shape[%zu] or its stride is dynamic", k);
+      if (extent == 0) return 0;
+      size_t reach;
+      if (__builtin_mul_overflow(static_cast<size_t>(extent - 1), static_cast<size_t>(stride), &reach) ||
+          __builtin_add_overflow(last, reach, &last)) {
+        fail_invalid("tensor: shape and stride do not fit in size_t");
+      }
+    }
+    size_t bits;
+    if (__builtin_add_overflow(last, size_t{1}, &last) ||
+        __builtin_mul_overflow(last, type_bits(tensor->data_type), &bits) || bits > SIZE_MAX - 7) {
+      fail_invalid("tensor: shape and stride do not fit in size_t");
+    }
+    return (bits + 7) / 8;
+  });
+}

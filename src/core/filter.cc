@@ -1,0 +1,61 @@
+#include "src/core/filter.h"
+
+namespace bnns {
+
+const char* filter_kind_name(FilterKind kind) noexcept {
+  switch (kind) {
+    case FilterKind::activation: return "activation";
+    case FilterKind::arithmetic: return "arithmetic";
+    case FilterKind::fully_connected: return "fully_connected";
+    case FilterKind::loss: return "loss";
+  }
+  return "unknown";
+}
+
+namespace {
+
+const char* own_forward(FilterKind kind) {
+  switch (kind) {
+    case FilterKind::arithmetic: return "BNNSArithmeticFilterApplyBatch";
+    case FilterKind::loss: return "BNNSLossFilterApplyBatch";
+    default: return "BNNSFilterApplyBatch";
+  }
+}
+
+const char* own_backward(FilterKind kind) {
+  switch (kind) {
+    case FilterKind::arithmetic: return "BNNSArithmeticFilterApplyBackwardBatch";
+    case FilterKind::loss: return "BNNSLossFilterApplyBackwardBatch";
+    default: return "BNNSFilterApplyBackwardBatch";
+  }
+}
+
+}  // namespace
+
+void Filter::forward(size_t, const void*, size_t, void*, size_t) {
+  fail_invalid("%s: this filter is applied by %s", filter_kind_name(kind_), own_forward(kind_));
+}
+
+void Filter::backward(const BackwardCall&) {
+  fail_invalid("%s: this filter's gradient is %s", filter_kind_name(kind_), own_backward(kind_));
+}
+
+Filter& from_handle(BNNSFilter handle) {
+  if (!handle) fail_invalid("filter is NULL, expected a filter that a BNNSFilterCreate call returned");
+  Filter* filter = static_cast<Filter*>(handle);
+  if (reinterpret_cast<uintptr_t>(handle) % alignof(Filter) != 0 || !filter->alive()) {
+    fail_invalid("filter %p is not a living filter of this library", handle);
+  }
+  return *filter;
+}
+
+void destroy_filter(BNNSFilter handle) noexcept {
+  Filter* filter = static_cast<Filter*>(handle);
+  if (!filter || !filter->alive()) return;
+  filter->retire();
+  const Options options = filter->options();
+  filter->~Filter();
+  release(options, filter);
+}
+
+}  // namespace bnns

@@ -1,0 +1,106 @@
+// The object behind a BNNSFilter handle: a validated Problem plus what must outlive one call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "bnns/bnns.h"
+#include "src/core/error.h"
+#include "src/core/log.h"
+#include "src/core/memory.h"
+
+namespace bnns {
+
+enum class FilterKind { activation, arithmetic, fully_connected, loss };
+
+const char* filter_kind_name(FilterKind kind) noexcept;
+
+// The arguments of BNNSFilterApplyBackwardBatch, as they came.
+struct BackwardCall {
+  size_t batch;
+  const void* in;
+  size_t in_stride;
+  const BNNSNDArrayDescriptor* in_delta;
+  size_t in_delta_stride;
+  const void* out;
+  size_t out_stride;
+  const BNNSNDArrayDescriptor* out_delta;
+  size_t out_delta_stride;
+  const BNNSNDArrayDescriptor* weights_delta;
+  const BNNSNDArrayDescriptor* bias_delta;
+};
+
+class Filter {
+ public:
+  Filter(FilterKind kind, const Options& options) : options_(options), kind_(kind) {}
+  Filter(const Filter&) = delete;
+  Filter& operator=(const Filter&) = delete;
+  virtual ~Filter() = default;
+
+  // BNNSFilterApply[Batch] and BNNSFilterApplyBackwardBatch. Kinds with entry points of their own keep the default,
+  // which refuses and names the right call.
+  virtual void forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride);
+  virtual void backward(const BackwardCall& call);
+
+  // The problem in one line: in verbose output and messages.
+  virtual std::string text() const = 0;
+
+  FilterKind kind() const { return kind_; }
+  const Options& options() const { return options_; }
+  bool alive() const { return magic_ == kMagic; }
+  void retire() { magic_ = 0; }
+
+ protected:
+  Options options_;
+
+ private:
+  static constexpr uint64_t kMagic = 0x4f70656e424e4e53;   // "OpenBNNS": catches handles that are not ours
+  volatile uint64_t magic_ = kMagic;   // volatile: the store in retire() must survive dead-store elimination
+  FilterKind kind_;
+};
+
+// Makes a filter in memory of the client's allocator and returns its handle.
+template <class T, class... Arguments>
+BNNSFilter make_filter(const Options& options, Arguments&&... arguments) {
+  static_assert(alignof(T) <= kAlignment);
+  CallTimer timer("create");
+  void* memory = allocate(options, sizeof(T), "the filter");
+  Filter* filter;
+  try {
+    filter = new (memory) T(options, std::forward<Arguments>(arguments)...);
+  } catch (...) {
+    release(options, memory);
+    throw;
+  }
+  if (timer.active()) timer.finish(filter->text(), 0);
+  return filter;
+}
+
+void destroy_filter(BNNSFilter handle) noexcept;
+
+// The filter behind a handle; refuses NULL and pointers that are no living filter.
+Filter& from_handle(BNNSFilter handle);
+
+// The same for an entry point that takes one kind only.
+template <class T>
+T& from_handle(BNNSFilter handle, FilterKind expected) {
+  Filter& filter = from_handle(handle);
+  if (filter.kind() != expected) {
+    fail_invalid("filter is a %s filter, expected a %s filter", filter_kind_name(filter.kind()),
+                 filter_kind_name(expected));
+  }
+  return static_cast<T&>(filter);
+}
+
+// Runs a call on a filter with its verbose line.
+template <class Body>
+void timed(const char* action, const Filter& filter, size_t batch, Body&& body) {
+  CallTimer timer(action);
+  std::forward<Body>(body)();
+  if (timer.active()) timer.finish(filter.text(), batch);
+}
+
+}  // namespace bnns

@@ -1,0 +1,79 @@
+#include "src/core/memory.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "src/core/checked.h"
+#include "src/core/error.h"
+
+namespace bnns {
+
+Options read_options(const BNNSFilterParameters* parameters, const char* op) {
+  Options options;
+  if (!parameters) return options;
+  if (parameters->flags & ~static_cast<uint32_t>(BNNSFlagsUseClientPtr)) {
+    fail_invalid("%s: filter_params.flags is 0x%x, expected 0 or BNNSFlagsUseClientPtr", op, parameters->flags);
+  }
+  if (!parameters->alloc_memory != !parameters->free_memory) {
+    fail_invalid("%s: filter_params has alloc_memory or free_memory alone, expected both or neither", op);
+  }
+  options.use_client_pointers = parameters->flags & BNNSFlagsUseClientPtr;
+  options.n_threads = parameters->n_threads;
+  options.alloc = parameters->alloc_memory;
+  options.free = parameters->free_memory;
+  return options;
+}
+
+void* allocate(const Options& options, size_t bytes, const char* what) {
+  void* memory = nullptr;
+  if (bytes > PTRDIFF_MAX) fail_out_of_memory(what, bytes);
+  const int status = options.alloc ? options.alloc(&memory, kAlignment, bytes)
+                                   : posix_memalign(&memory, kAlignment, bytes ? bytes : 1);
+  if (status != 0 || !memory) fail_out_of_memory(what, bytes);
+  return memory;
+}
+
+void release(const Options& options, void* memory) noexcept {
+  if (!memory) return;
+  options.free ? options.free(memory) : std::free(memory);
+}
+
+Parameter::Parameter(const Tensor& tensor, const Options& options, const char* what) : tensor_(tensor) {
+  if (!tensor.data || options.use_client_pointers) return;
+  copy_ = Buffer(options, tensor.span_bytes(), what);
+  std::memcpy(copy_.data(), tensor.data, tensor.span_bytes());
+  tensor_.data = copy_.data();
+  if (is_indexed(tensor.type)) {
+    const size_t bytes = (size_t{1} << type_bits(tensor.type)) * type_bytes(tensor.table_type);
+    table_copy_ = Buffer(options, bytes, what);
+    std::memcpy(table_copy_.data(), tensor.table, bytes);
+    tensor_.table = table_copy_.data();
+  }
+}
+
+ScratchShelf::~ScratchShelf() {
+  for (std::atomic<void*>& slot : slots_) release(options_, slot.load(std::memory_order_relaxed));
+}
+
+void* ScratchShelf::take(size_t bytes) {
+  for (std::atomic<void*>& slot : slots_) {
+    void* block = slot.exchange(nullptr, std::memory_order_acquire);
+    if (!block) continue;
+    if (*static_cast<size_t*>(block) >= bytes) return block;
+    release(options_, block);   // too small: a larger one takes its place when it returns
+    break;
+  }
+  void* block = allocate(options_, checked_add(bytes, kAlignment, "scratch"), "scratch");
+  *static_cast<size_t*>(block) = bytes;
+  return block;
+}
+
+void ScratchShelf::put(void* block) noexcept {
+  for (std::atomic<void*>& slot : slots_) {
+    void* expected = nullptr;
+    if (slot.compare_exchange_strong(expected, block, std::memory_order_release, std::memory_order_relaxed)) return;
+  }
+  release(options_, block);
+}
+
+}  // namespace bnns

@@ -1,0 +1,217 @@
+#include "src/core/parallel.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <new>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace bnns {
+namespace {
+
+// Threads that a cgroup's CPU quota allows, rounded up; 0 when there is no quota.
+size_t cgroup_threads() {
+  std::ifstream v2("/sys/fs/cgroup/cpu.max");
+  std::string quota_text;
+  double period = 0;
+  if (v2 >> quota_text >> period) {
+    const double quota = std::atof(quota_text.c_str());
+    return quota > 0 && period > 0 ? static_cast<size_t>((quota + period - 1) / period) : 0;
+  }
+  std::ifstream quota_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), period_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  double quota = 0;
+  if (quota_file >> quota && period_file >> period && quota > 0 && period > 0) {
+    return static_cast<size_t>((quota + period - 1) / period);
+  }
+  return 0;
+}
+
+size_t machine_threads() noexcept {
+  if (const char* text = std::getenv("BNNS_NUM_THREADS")) {
+    const long wanted = std::atol(text);
+    if (wanted > 0) return std::min<size_t>(static_cast<size_t>(wanted), kMaxThreads);
+  }
+  size_t count = std::max(1u, std::thread::hardware_concurrency());
+  cpu_set_t mask;
+  if (sched_getaffinity(0, sizeof mask, &mask) == 0) count = std::min<size_t>(count, std::max(1, CPU_COUNT(&mask)));
+  try {
+    if (const size_t quota = cgroup_threads()) count = std::min(count, quota);
+  } catch (...) {   // an unreadable cgroup file is no reason to fail
+  }
+  return std::clamp<size_t>(count, 1, kMaxThreads);
+}
+
+std::atomic<size_t> default_thread_count{0};   // 0: not asked yet
+
+inline void cpu_relax() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Sleeping on a word of memory; C++20's atomic wait does the same behind a process-wide table that fork would tear.
+void futex_wait(std::atomic<uint32_t>* word, uint32_t expected) noexcept {
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+}
+void futex_wake(std::atomic<uint32_t>* word) noexcept {
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+struct Job {
+  detail::TaskFunction function = nullptr;
+  void* context = nullptr;
+  size_t tasks = 0;
+};
+
+// Each worker has a ticket of its own. The caller raises the tickets of the workers it wants and waits until all of
+// these are done, so job_ never changes under a worker that reads it, and workers that are not wanted stay asleep.
+class Pool {
+ public:
+  // Runs the job with up to `threads` threads, or returns false when another caller owns the workers.
+  bool run(const Job& job, size_t threads) noexcept {
+    if (busy_.exchange(true, std::memory_order_acquire)) return false;
+    const size_t helpers = std::min(grow(threads - 1), threads - 1);
+    job_ = job;
+    next_.store(0, std::memory_order_relaxed);
+    running_.store(helpers, std::memory_order_relaxed);
+    for (size_t i = 0; i < helpers; ++i) call(workers_[i]);
+    work(0);
+    for (int spin = 0; running_.load(std::memory_order_acquire) != 0; ++spin) {
+      spin < kSpins ? cpu_relax() : static_cast<void>(sched_yield());
+    }
+    busy_.store(false, std::memory_order_release);
+    return true;
+  }
+
+  // Ends the workers. False when a caller is inside run: the pool must then be left alone.
+  bool stop() noexcept {
+    if (busy_.exchange(true, std::memory_order_acquire)) return false;
+    stopping_.store(true, std::memory_order_relaxed);
+    for (size_t i = 0; i < worker_count_; ++i) call(workers_[i]);
+    for (size_t i = 0; i < worker_count_; ++i) workers_[i].thread.join();
+    return true;
+  }
+
+ private:
+  struct Worker {
+    alignas(64) std::atomic<uint32_t> ticket{0};
+    std::atomic<bool> asleep{false};
+    std::thread thread;
+  };
+
+  // About 20 microseconds: longer than the gap between two parallel loops of one layer, short enough to be cheap.
+  static constexpr int kSpins = 1000;
+
+  static void call(Worker& worker) noexcept {
+    worker.ticket.fetch_add(1, std::memory_order_seq_cst);
+    if (worker.asleep.load(std::memory_order_seq_cst)) futex_wake(&worker.ticket);
+  }
+
+  void work(size_t slot) noexcept {
+    for (size_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < job_.tasks;) {
+      job_.function(job_.context, i, slot);
+    }
+  }
+
+  size_t grow(size_t wanted) noexcept {
+    while (worker_count_ < std::min(wanted, kMaxThreads - 1)) {
+      try {
+        workers_[worker_count_].thread = std::thread([this, slot = worker_count_] { loop(slot); });
+      } catch (const std::system_error&) {
+        break;   // fewer threads, same results
+      }
+      ++worker_count_;
+    }
+    return worker_count_;
+  }
+
+  void loop(size_t slot) noexcept {
+    Worker& self = workers_[slot];
+    for (uint32_t seen = 0;; ++seen) {
+      for (int spin = 0; self.ticket.load(std::memory_order_acquire) == seen && spin < kSpins; ++spin) cpu_relax();
+      while (self.ticket.load(std::memory_order_acquire) == seen) {
+        self.asleep.store(true, std::memory_order_seq_cst);
+        if (self.ticket.load(std::memory_order_seq_cst) == seen) futex_wait(&self.ticket, seen);
+        self.asleep.store(false, std::memory_order_relaxed);
+      }
+      if (stopping_.load(std::memory_order_relaxed)) return;
+      work(slot + 1);
+      running_.fetch_sub(1, std::memory_order_release);
+    }
+  }
+
+  std::atomic<bool> busy_{false}, stopping_{false};
+  alignas(64) std::atomic<size_t> next_{0};
+  alignas(64) std::atomic<size_t> running_{0};
+  Job job_;
+  size_t worker_count_ = 0;
+  Worker workers_[kMaxThreads - 1];
+};
+
+std::atomic<Pool*> the_pool{nullptr};
+
+// The child of a fork has none of the workers, and the pool may have been copied mid-call: start afresh, leak the copy.
+void forget_pool() noexcept {
+  the_pool.store(nullptr, std::memory_order_relaxed);
+}
+
+Pool* pool() noexcept {
+  if (Pool* existing = the_pool.load(std::memory_order_acquire)) return existing;
+  [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, forget_pool);
+  Pool* fresh = new (std::nothrow) Pool;
+  Pool* expected = nullptr;
+  if (fresh && !the_pool.compare_exchange_strong(expected, fresh, std::memory_order_acq_rel)) {
+    delete fresh;
+    return expected;
+  }
+  return fresh;
+}
+
+// Runs at exit and at dlclose, so that no worker outlives the library's code.
+[[gnu::destructor]] void end_pool() noexcept {
+  Pool* existing = the_pool.exchange(nullptr, std::memory_order_acq_rel);
+  if (existing && existing->stop()) delete existing;
+}
+
+}  // namespace
+
+size_t default_threads() noexcept {
+  if (const size_t count = default_thread_count.load(std::memory_order_relaxed)) return count;
+  const size_t count = machine_threads();
+  default_thread_count.store(count, std::memory_order_relaxed);
+  return count;
+}
+
+void set_default_threads(size_t threads) noexcept {
+  default_thread_count.store(std::min(threads, kMaxThreads), std::memory_order_relaxed);
+}
+
+size_t threads_for(size_t n_threads, size_t tasks, size_t work) noexcept {
+  const size_t wanted = n_threads ? std::min(n_threads, kMaxThreads) : default_threads();
+  return std::max<size_t>(1, std::min({wanted, tasks, work / kMinThreadWork}));
+}
+
+void detail::run_parallel(size_t tasks, size_t threads, TaskFunction function, void* context) noexcept {
+  threads = std::min(threads, tasks);
+  Pool* workers = pool();
+  if (workers && workers->run({function, context, tasks}, threads)) return;
+  for (size_t i = 0; i < tasks; ++i) function(context, i, 0);
+}
+
+}  // namespace bnns

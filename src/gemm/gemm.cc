@@ -1,0 +1,84 @@
+// Entry of the GEMM core: brings the problem into one form and picks the path.
+#include "src/gemm/gemm.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "src/gemm/plan.h"
+
+namespace bnns {
+namespace detail {
+
+bool GemmCall::prepare(Range rows, Range columns) const {
+  switch (init) {
+    case GemmInit::overwrite: return false;
+    case GemmInit::accumulate: return true;
+    case GemmInit::bias_rows:
+      for (size_t i = rows.begin; i < rows.end; ++i) {
+        std::fill(c + i * c_stride + columns.begin, c + i * c_stride + columns.end, bias[i]);
+      }
+      return true;
+    case GemmInit::bias_columns:
+      for (size_t i = rows.begin; i < rows.end; ++i) {
+        std::copy(bias + columns.begin, bias + columns.end, c + i * c_stride + columns.begin);
+      }
+      return true;
+  }
+  return false;
+}
+
+void GemmCall::finish(Range rows, Range columns) const {
+  if (!epilogue.run) return;
+  exchanged ? epilogue.run(epilogue.context, columns, rows) : epilogue.run(epilogue.context, rows, columns);
+}
+
+bool can_stream(const GemmCall& call) noexcept {
+  return call.init == GemmInit::overwrite && !call.epilogue.run && call.m * call.n * sizeof(float) >= kStreamBytes &&
+         reinterpret_cast<uintptr_t>(call.c) % 64 == 0 && call.c_stride * sizeof(float) % 64 == 0;
+}
+
+namespace {
+
+GemmCall make_call(const GemmProblem& p, const Lens& a, const Lens& b, const GemmOutput& c, const float* bias,
+                   const GemmEpilogue& epilogue, size_t threads) {
+  GemmCall call{p.m, p.n, p.k, p.init, a, b, c.data, c.row_stride, bias, epilogue, false, std::max<size_t>(1, threads)};
+  if (p.n > 1 && c.column_stride != 1) {
+    std::swap(call.m, call.n);
+    std::swap(call.a, call.b);
+    call.c_stride = c.column_stride;
+    call.exchanged = true;
+    if (p.init == GemmInit::bias_rows) call.init = GemmInit::bias_columns;
+    if (p.init == GemmInit::bias_columns) call.init = GemmInit::bias_rows;
+  }
+  return call;
+}
+
+// k = 0: C is init alone.
+void run_empty_sum(const GemmCall& call) {
+  const Range rows{0, call.m}, columns{0, call.n};
+  if (!call.prepare(rows, columns)) {
+    for (size_t i = 0; i < call.m; ++i) std::fill_n(call.c + i * call.c_stride, call.n, 0.0f);
+  }
+  call.finish(rows, columns);
+}
+
+}  // namespace
+}  // namespace detail
+
+size_t gemm_workspace_bytes(const GemmProblem& problem, const Lens& a, const Lens& b, const GemmOutput& c,
+                            size_t threads) noexcept {
+  if (problem.m == 0 || problem.n == 0 || problem.k == 0) return 0;
+  const detail::GemmCall call = detail::make_call(problem, a, b, c, nullptr, {}, threads);
+  return detail::skinny_accepts(call) ? detail::skinny_workspace_bytes(call) : detail::tiles_workspace_bytes(call);
+}
+
+void gemm(const GemmProblem& problem, const Lens& a, const Lens& b, const GemmOutput& c, const float* bias,
+          const GemmEpilogue& epilogue, void* workspace, size_t threads) noexcept {
+  if (problem.m == 0 || problem.n == 0) return;
+  const detail::GemmCall call = detail::make_call(problem, a, b, c, bias, epilogue, threads);
+  if (call.k == 0) return detail::run_empty_sum(call);
+  detail::skinny_accepts(call) ? detail::skinny_run(call, workspace) : detail::tiles_run(call, workspace);
+}
+
+}  // namespace bnns

@@ -1,0 +1,277 @@
+// Few vectors against a matrix, at memory speed: batch 1 and other tiny batches.
+//   dot       y_i[j] = sum_k x_i[k] w(j, k), rows of w contiguous: vectors along k, horizontal sums at the end
+//   axpy      y_i[:] = sum_k x_i[k] w(:, k), columns of w contiguous: several k at a time, y stays in cache
+//   rank one  c[i, :] = x[i] y[:]
+// Each element of w is read once. The order of every sum depends on the depth alone.
+
+#include <hwy/cache_control.h>
+
+#include "src/gemm/kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "src/gemm/gemv_simd.cc"
+#include <hwy/foreach_target.h>
+// clang-format off
+#include <hwy/highway.h>
+#include "src/gemm/load-inl.h"
+#include "src/simd/dispatch.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+inline constexpr bool kManyRegisters = false;
+#else
+inline constexpr bool kManyRegisters = true;
+#endif
+
+#define BNNS_EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+
+// The sums of the lanes of four vectors.
+HWY_INLINE void SumsOfLanes(D d, V v0, V v1, V v2, V v3, float* HWY_RESTRICT sums) {
+#if HWY_HAVE_SCALABLE || HWY_TARGET == HWY_SCALAR
+  sums[0] = hn::GetLane(hn::SumOfLanes(d, v0));
+  sums[1] = hn::GetLane(hn::SumOfLanes(d, v1));
+  sums[2] = hn::GetLane(hn::SumOfLanes(d, v2));
+  sums[3] = hn::GetLane(hn::SumOfLanes(d, v3));
+#else
+  // A transpose that adds: 6 shuffles for four sums, then the 128-bit blocks are added.
+  const hn::Repartition<double, D> d64;
+  const auto p0 = hn::BitCast(d64, hn::Add(hn::InterleaveLower(d, v0, v1), hn::InterleaveUpper(d, v0, v1)));
+  const auto p1 = hn::BitCast(d64, hn::Add(hn::InterleaveLower(d, v2, v3), hn::InterleaveUpper(d, v2, v3)));
+  const V s = hn::Add(hn::BitCast(d, hn::InterleaveLower(d64, p0, p1)), hn::BitCast(d, hn::InterleaveUpper(d64, p0, p1)));
+  hn::StoreU(s, d, sums);
+  for (size_t i = 4; i < hn::Lanes(d); i += 4) {
+    for (size_t j = 0; j < 4; ++j) sums[j] += sums[i + j];
+  }
+#endif
+}
+
+// kRows rows of w (4 or 8) against kVectors x.
+template <size_t kRows, size_t kVectors, class T>
+HWY_NOINLINE void DotRows(const SkinnyBlock& s, size_t first, size_t valid, const float* HWY_RESTRICT x, float* y) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  const T* w = static_cast<const T*>(s.w.data) + static_cast<ptrdiff_t>(first) * s.w.row_stride;
+  // Rows beyond the last are the last again; their sums are dropped.
+#define BNNS_ROW(r) \
+  [[maybe_unused]] const T* HWY_RESTRICT w##r = w + static_cast<ptrdiff_t>(HWY_MIN(size_t{r}, valid - 1)) * s.w.row_stride;
+  BNNS_EACH(BNNS_ROW)
+#undef BNNS_ROW
+#define BNNS_ZERO(r) [[maybe_unused]] V s##r##_0 = hn::Zero(d), s##r##_1 = hn::Zero(d), s##r##_2 = hn::Zero(d);
+  BNNS_EACH(BNNS_ZERO)
+#undef BNNS_ZERO
+  const float* x1 = kVectors > 1 ? x + s.x_stride : x;
+  const float* x2 = kVectors > 2 ? x + 2 * s.x_stride : x;
+#define BNNS_STEP(r)                                                        \
+  if constexpr (r < kRows) {                                                \
+    const V v = BNNS_LOAD(d, w##r + k);                                     \
+    s##r##_0 = hn::MulAdd(v, u0, s##r##_0);                                 \
+    if constexpr (kVectors > 1) s##r##_1 = hn::MulAdd(v, u1, s##r##_1);     \
+    if constexpr (kVectors > 2) s##r##_2 = hn::MulAdd(v, u2, s##r##_2);     \
+  }
+  size_t k = 0;
+  for (; k + lanes <= s.depth; k += lanes) {
+    const V u0 = hn::LoadU(d, x + k);
+    [[maybe_unused]] V u1 = u0, u2 = u0;
+    if constexpr (kVectors > 1) u1 = hn::LoadU(d, x1 + k);
+    if constexpr (kVectors > 2) u2 = hn::LoadU(d, x2 + k);
+#define BNNS_LOAD(d, p) LoadFloats(d, p)
+    BNNS_EACH(BNNS_STEP)
+#undef BNNS_LOAD
+  }
+  if (k < s.depth) {
+    const size_t left = s.depth - k;
+    const V u0 = LoadFirst(d, x + k, left);
+    [[maybe_unused]] V u1 = u0, u2 = u0;
+    if constexpr (kVectors > 1) u1 = LoadFirst(d, x1 + k, left);
+    if constexpr (kVectors > 2) u2 = LoadFirst(d, x2 + k, left);
+#define BNNS_LOAD(d, p) LoadFirst(d, p, left)
+    BNNS_EACH(BNNS_STEP)
+#undef BNNS_LOAD
+  }
+#undef BNNS_STEP
+  float sums[3][kRows + HWY_MAX_BYTES / sizeof(float)];
+#define BNNS_SUMS(i)                                                                  \
+  if constexpr (i < kVectors) {                                                       \
+    SumsOfLanes(d, s0_##i, s1_##i, s2_##i, s3_##i, sums[i]);                          \
+    if constexpr (kRows == 8) SumsOfLanes(d, s4_##i, s5_##i, s6_##i, s7_##i, sums[i] + 4); \
+  }
+  BNNS_SUMS(0) BNNS_SUMS(1) BNNS_SUMS(2)
+#undef BNNS_SUMS
+  for (size_t i = 0; i < kVectors; ++i) {
+    for (size_t r = 0; r < valid; ++r) {
+      float* to = y + i * s.y_vector_stride + (first + r) * s.y_row_stride;
+      *to = s.accumulate ? *to + sums[i][r] : sums[i][r];
+    }
+  }
+}
+
+template <class T>
+void DotTyped(const SkinnyBlock& s) {
+  // Rows of w outermost: for the second and third group of x they come from cache.
+  constexpr size_t kRows = kManyRegisters ? 8 : 4;
+  const size_t step = s.vectors == 1 ? 8 : kRows;
+  for (size_t j = s.rows.begin; j < s.rows.end; j += step) {
+    const size_t valid = HWY_MIN(step, s.rows.end - j);
+    if (s.vectors == 1) {
+      DotRows<8, 1, T>(s, j, valid, s.x, s.y);
+      continue;
+    }
+    for (size_t i = 0; i < s.vectors;) {
+      const size_t left = s.vectors - i;
+      const float* x = s.x + static_cast<ptrdiff_t>(i) * s.x_stride;
+      float* y = s.y + i * s.y_vector_stride;
+      if (left == 1) {
+        DotRows<kRows, 1, T>(s, j, valid, x, y);
+        i += 1;
+      } else if (left == 2 || left == 4) {
+        DotRows<kRows, 2, T>(s, j, valid, x, y);
+        i += 2;
+      } else {
+        DotRows<kRows, 3, T>(s, j, valid, x, y);
+        i += 3;
+      }
+    }
+  }
+}
+
+// y[j] (+)= sum over kDepth k of x[k] w(j, k), for the columns of one block. A chain of kDepth FMA per vector of y.
+template <size_t kDepth, class T>
+HWY_NOINLINE void AxpyStep(size_t count, const float* HWY_RESTRICT x, const T* HWY_RESTRICT w, ptrdiff_t w_stride,
+                           float* HWY_RESTRICT y, bool accumulate) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+#define BNNS_ROW(r)                                                      \
+  [[maybe_unused]] const T* HWY_RESTRICT w##r = w + r * w_stride;        \
+  [[maybe_unused]] const V x##r = hn::Set(d, r < kDepth ? x[r] : 0.0f);
+  BNNS_EACH(BNNS_ROW)
+#undef BNNS_ROW
+#define BNNS_STEP(r) \
+  if constexpr (r < kDepth) sum = hn::MulAdd(BNNS_LOAD(d, w##r + j), x##r, sum);
+  size_t j = 0;
+#define BNNS_LOAD(d, p) LoadFloats(d, p)
+  if (accumulate) {
+    for (; j + lanes <= count; j += lanes) {
+      V sum = hn::LoadU(d, y + j);
+      BNNS_EACH(BNNS_STEP)
+      hn::StoreU(sum, d, y + j);
+    }
+  } else {
+    for (; j + lanes <= count; j += lanes) {
+      V sum = hn::Zero(d);
+      BNNS_EACH(BNNS_STEP)
+      hn::StoreU(sum, d, y + j);
+    }
+  }
+#undef BNNS_LOAD
+  if (j < count) {
+    const size_t left = count - j;
+#define BNNS_LOAD(d, p) LoadFirst(d, p, left)
+    V sum = accumulate ? LoadFirst(d, y + j, left) : hn::Zero(d);
+    BNNS_EACH(BNNS_STEP)
+    StoreFirst(sum, d, y + j, left);
+#undef BNNS_LOAD
+  }
+#undef BNNS_STEP
+}
+
+template <class T>
+void AxpyTyped(const SkinnyBlock& s) {
+  const size_t count = s.rows.size();
+  for (size_t k = 0; k < s.depth;) {
+    const size_t left = s.depth - k;
+    const size_t step = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+    const T* w = static_cast<const T*>(s.w.data) + s.rows.begin + static_cast<ptrdiff_t>(k) * s.w.depth_stride;
+    const auto run = step == 8 ? &AxpyStep<8, T> : step == 4 ? &AxpyStep<4, T> : step == 2 ? &AxpyStep<2, T> : &AxpyStep<1, T>;
+    for (size_t i = 0; i < s.vectors; ++i) {
+      const float* x = s.x + static_cast<ptrdiff_t>(i) * s.x_stride + k;
+      run(count, x, w, s.w.depth_stride, s.y + i * s.y_vector_stride + s.rows.begin, s.accumulate || k != 0);
+    }
+    k += step;
+  }
+}
+
+void Dot(const SkinnyBlock& s) {
+  switch (s.w.type) {
+    case FloatType::f32: return DotTyped<float>(s);
+    case FloatType::f16: return DotTyped<hwy::float16_t>(s);
+    case FloatType::bf16: return DotTyped<hwy::bfloat16_t>(s);
+  }
+}
+
+void Axpy(const SkinnyBlock& s) {
+  switch (s.w.type) {
+    case FloatType::f32: return AxpyTyped<float>(s);
+    case FloatType::f16: return AxpyTyped<hwy::float16_t>(s);
+    case FloatType::bf16: return AxpyTyped<hwy::bfloat16_t>(s);
+  }
+}
+
+void RankOne(Range rows, size_t n, const float* HWY_RESTRICT x, const float* HWY_RESTRICT y, float* HWY_RESTRICT c,
+             size_t c_stride, bool accumulate, bool stream) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  for (size_t i = rows.begin; i < rows.end; ++i) {
+    const V a = hn::Set(d, x[i]);
+    float* row = c + i * c_stride;
+    size_t j = 0;
+    if (accumulate) {
+      for (; j + lanes <= n; j += lanes) hn::StoreU(hn::MulAdd(a, hn::LoadU(d, y + j), hn::LoadU(d, row + j)), d, row + j);
+    } else if (stream) {
+      for (; j + lanes <= n; j += lanes) hn::Stream(hn::Mul(a, hn::LoadU(d, y + j)), d, row + j);
+    } else {
+      for (; j + lanes <= n; j += lanes) hn::StoreU(hn::Mul(a, hn::LoadU(d, y + j)), d, row + j);
+    }
+    if (j < n) {
+      const V b = LoadFirst(d, y + j, n - j);
+      StoreFirst(accumulate ? hn::MulAdd(a, b, LoadFirst(d, row + j, n - j)) : hn::Mul(a, b), d, row + j, n - j);
+    }
+  }
+  if (stream) hwy::FlushStream();
+}
+
+void AddRows(const float* HWY_RESTRICT rows, size_t stride, size_t count, size_t n, bool accumulate,
+             float* HWY_RESTRICT y) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  size_t j = 0;
+  for (; j + lanes <= n; j += lanes) {
+    V sum = accumulate ? hn::LoadU(d, y + j) : hn::Zero(d);
+    for (size_t i = 0; i < count; ++i) sum = hn::Add(sum, hn::LoadU(d, rows + i * stride + j));
+    hn::StoreU(sum, d, y + j);
+  }
+  if (j < n) {
+    V sum = accumulate ? LoadFirst(d, y + j, n - j) : hn::Zero(d);
+    for (size_t i = 0; i < count; ++i) sum = hn::Add(sum, LoadFirst(d, rows + i * stride + j, n - j));
+    StoreFirst(sum, d, y + j, n - j);
+  }
+}
+
+}  // namespace bnns::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace bnns {
+
+void skinny_dot(const SkinnyBlock& block) noexcept {
+  BNNS_DISPATCH(Dot)(block);
+}
+void skinny_axpy(const SkinnyBlock& block) noexcept {
+  BNNS_DISPATCH(Axpy)(block);
+}
+void add_rows(const float* rows, size_t stride, size_t count, size_t n, bool accumulate, float* y) noexcept {
+  BNNS_DISPATCH(AddRows)(rows, stride, count, n, accumulate, y);
+}
+void rank_one(Range rows, size_t n, const float* x, const float* y, float* c, size_t c_stride, bool accumulate,
+              bool stream) noexcept {
+  BNNS_DISPATCH(RankOne)(rows, n, x, y, c, c_stride, accumulate, stream);
+}
+
+}  // namespace bnns
+#endif

@@ -1,0 +1,68 @@
+// What the GEMM driver (gemm.cc) asks of the kernels of one instruction set.
+#pragma once
+
+#include <cstddef>
+
+#include "src/core/isa.h"
+#include "src/gemm/pack.h"
+
+namespace bnns {
+
+// C (rows x columns) = or += A (rows x depth) * B (depth x columns), on one thread.
+struct GemmBlock {
+  size_t rows = 0, columns = 0, depth = 0;
+
+  // A in tiles of tile_rows rows. Tile t starts at a + t * a_tile_stride; within it element (r, k) is at r + k * a_stride,
+  // or at r * a_stride + k when a_depth_contiguous.
+  const float* a = nullptr;
+  size_t tile_rows = 0;
+  ptrdiff_t a_tile_stride = 0, a_stride = 0;
+  bool a_depth_contiguous = false;
+
+  // B in panels of TileKernels::columns columns. Panel p starts at b + p * b_panel_stride; element (k, j) of it is at
+  // k * b_stride + j. Whole vectors are read, so a last panel that is not full must be a padded copy: b_tail, unless null
+  // (all panels are then padded).
+  const float* b = nullptr;
+  ptrdiff_t b_panel_stride = 0, b_stride = 0;
+  const float* b_tail = nullptr;
+
+  float* c = nullptr;
+  size_t c_stride = 0;
+  bool accumulate = false;
+  bool stream = false;   // non-temporal stores: overwrite only, rows of C 64-byte aligned
+};
+
+// y_i[j] = sum_k x_i[k] * w(j, k) for the few vectors x_i and the many rows w(j, :) of a plain matrix.
+struct SkinnyBlock {
+  size_t vectors = 0;   // how many x
+  Range rows;           // of w
+  size_t depth = 0;
+  const float* x = nullptr;   // x_i[k] at x[i * x_stride + k]
+  ptrdiff_t x_stride = 0;
+  Lens w;                     // plain; depth_contiguous for dot, rows_contiguous for axpy
+  float* y = nullptr;         // y_i[j] at y[i * y_vector_stride + j * y_row_stride]; axpy needs y_row_stride == 1
+  size_t y_vector_stride = 0, y_row_stride = 0;
+  bool accumulate = false;
+};
+
+// The tile kernel of one instruction set. Asked for once per call, so that a change of instruction set in the middle of
+// a call cannot mix tile sizes.
+struct TileKernels {
+  size_t rows = 0, columns = 0;   // of a full tile
+  void (*block)(const GemmBlock&) = nullptr;
+};
+TileKernels tile_kernels(Isa isa) noexcept;
+
+// Few vectors against a matrix: vectors along the depth with one horizontal sum per element of y (skinny_dot), or along
+// the rows of w with y updated in place (skinny_axpy).
+void skinny_dot(const SkinnyBlock& block) noexcept;
+void skinny_axpy(const SkinnyBlock& block) noexcept;
+
+// y = or += rows[0] + rows[stride] + ... (count of them), in this order, n elements each.
+void add_rows(const float* rows, size_t stride, size_t count, size_t n, bool accumulate, float* y) noexcept;
+
+// C[i, :] = or += x[i] * y[:] for i in rows, on n columns.
+void rank_one(Range rows, size_t n, const float* x, const float* y, float* c, size_t c_stride, bool accumulate,
+              bool stream) noexcept;
+
+}  // namespace bnns

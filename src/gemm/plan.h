@@ -1,0 +1,48 @@
+// Inside the GEMM core: a problem brought into one form, and the paths that can run it.
+#pragma once
+
+#include <cstddef>
+
+#include "src/gemm/gemm.h"
+#include "src/gemm/kernels.h"
+
+namespace bnns::detail {
+
+inline size_t divide_up(size_t a, size_t b) {
+  return (a + b - 1) / b;
+}
+inline size_t round_up(size_t a, size_t b) {
+  return divide_up(a, b) * b;
+}
+
+// C has unit column stride; a problem with transposed C arrives here with its operands exchanged.
+struct GemmCall {
+  size_t m = 0, n = 0, k = 0;
+  GemmInit init = GemmInit::overwrite;
+  Lens a, b;
+  float* c = nullptr;
+  size_t c_stride = 0;
+  const float* bias = nullptr;
+  GemmEpilogue epilogue;
+  bool exchanged = false;   // rows and columns mean the caller's columns and rows
+  size_t threads = 1;
+
+  // Writes the part of init that precedes the sum into a block of C; true when the sum must then be added to it.
+  bool prepare(Range rows, Range columns) const;
+  void finish(Range rows, Range columns) const;
+};
+
+// From this size on, C is written around the caches: it would not stay in them anyway.
+inline constexpr size_t kStreamBytes = size_t{16} << 20;
+bool can_stream(const GemmCall& call) noexcept;
+
+// One of m, n is tiny, or k is 1 (skinny.cc).
+bool skinny_accepts(const GemmCall& call) noexcept;
+size_t skinny_workspace_bytes(const GemmCall& call) noexcept;
+void skinny_run(const GemmCall& call, void* workspace) noexcept;
+
+// Everything else (tiles.cc).
+size_t tiles_workspace_bytes(const GemmCall& call) noexcept;
+void tiles_run(const GemmCall& call, void* workspace) noexcept;
+
+}  // namespace bnns::detail

@@ -1,0 +1,102 @@
+#include "src/ops/fully_connected/fully_connected.h"
+
+#include "src/core/error.h"
+
+namespace bnns {
+namespace {
+
+constexpr const char* kOp = "fully_connected";
+
+bool is_saturating(BNNSActivationFunction function) {
+  return function == BNNSActivationFunctionIntegerLinearSaturate ||
+         function == BNNSActivationFunctionIntegerLinearSaturatePerChannel;
+}
+
+// The size axis of W that runs over outputs; the other one runs over inputs.
+size_t output_axis(const Tensor& w) {
+  switch (w.layout) {
+    case BNNSDataLayoutRowMajorMatrix: return 1;      // size = {in, out}
+    case BNNSDataLayoutColumnMajorMatrix:             // size = {out, in}
+    case BNNSDataLayout2DFirstMajor:
+    case BNNSDataLayout2DLastMajor: return 0;
+    default:
+      fail_invalid("%s: w_desc.layout is 0x%x, expected RowMajorMatrix, ColumnMajorMatrix, 2DFirstMajor or "
+                   "2DLastMajor", kOp, static_cast<unsigned>(w.layout));
+  }
+}
+
+void check_integer_problem(const FullyConnectedProblem& p, const BNNSActivation& activation) {
+  if (activation.function == BNNSActivationFunctionIntegerLinearSaturatePerChannel) {
+    fail_unsupported("%s: activation is IntegerLinearSaturatePerChannel; the fused form is IntegerLinearSaturate", kOp);
+  }
+  for (const Tensor* t : {&p.x, &p.w, &p.y}) {
+    if (!is_integer(t->type) || type_bytes(t->type) == 0 || type_bytes(t->type) > 4) {
+      fail_unsupported("%s: activation IntegerLinearSaturate with %s data; it takes 8, 16 and 32-bit integers", kOp,
+                       type_name(t->type));
+    }
+  }
+  if (p.has_bias() && !is_integer(p.b.type)) {
+    fail_unsupported("%s: activation IntegerLinearSaturate with a %s bias; it takes an integer one", kOp,
+                     type_name(p.b.type));
+  }
+  if (activation.ishift < 0 || activation.ishift > 62) {
+    fail_invalid("%s: activation.ishift is %d, expected 0 to 62", kOp, activation.ishift);
+  }
+}
+
+}  // namespace
+
+FullyConnectedProblem make_fully_connected_problem(const BNNSLayerParametersFullyConnected* layer) {
+  if (!layer) fail_invalid("%s: layer_params is NULL", kOp);
+  FullyConnectedProblem p;
+  p.x = resolve(layer->i_desc, kOp, "i_desc");
+  p.y = resolve(layer->o_desc, kOp, "o_desc");
+  p.w = resolve_with_data(layer->w_desc, kOp, "w_desc");
+  p.inputs = p.x.count;
+  p.outputs = p.y.count;
+  const size_t o = output_axis(p.w), i = 1 - o;
+  if (p.w.size[o] != p.outputs) {
+    fail_invalid("%s: w_desc.size[%zu] is %zu, expected %zu = elements of o_desc", kOp, o, p.w.size[o], p.outputs);
+  }
+  if (p.w.size[i] != p.inputs) {
+    fail_invalid("%s: w_desc.size[%zu] is %zu, expected %zu = elements of i_desc", kOp, i, p.w.size[i], p.inputs);
+  }
+  p.output_axis = o;
+  if (!is_absent(layer->bias)) {
+    p.b = resolve_with_data(layer->bias, kOp, "bias");
+    if (p.b.count != p.outputs) {
+      fail_invalid("%s: bias has %zu elements, expected %zu = elements of o_desc", kOp, p.b.count, p.outputs);
+    }
+  }
+  for (const Tensor* t : {&p.x, &p.y}) {
+    if (is_indexed(t->type) || type_bytes(t->type) == 0) {
+      fail_unsupported("%s: %s has type %s; inputs and outputs are floats or whole-byte integers", kOp,
+                       t == &p.x ? "i_desc" : "o_desc", type_name(t->type));
+    }
+  }
+  if (is_saturating(layer->activation.function)) {
+    check_integer_problem(p, layer->activation);
+    p.integer = true;
+    p.iscale = layer->activation.iscale;
+    p.ioffset = layer->activation.ioffset;
+    p.ishift = layer->activation.ishift;
+  } else {
+    p.activation = make_fused_activation(layer->activation, kOp);
+  }
+  return p;
+}
+
+std::string FullyConnectedProblem::text() const {
+  std::string result = std::string(kOp) + " " + type_name(x.type);
+  if (w.type != x.type) result += std::string(" w:") + type_name(w.type);
+  result += " i" + std::to_string(inputs) + " o" + std::to_string(outputs);
+  if (!has_bias()) result += " nobias";
+  if (integer) return result + " integer_saturate";
+  return activation.is_identity() ? result : result + " " + activation_name(activation.function);
+}
+
+FullyConnectedFilter::FullyConnectedFilter(const Options& options, const FullyConnectedProblem& problem)
+    : Filter(kKind, options), problem_(problem), weights_(problem.w, options, "the weights"),
+      bias_(problem.has_bias() ? Parameter(problem.b, options, "the bias") : Parameter()), scratch_(options) {}
+
+}  // namespace bnns

@@ -1,0 +1,101 @@
+#include "tools/bnns/byte_source.h"
+
+#include <zlib.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "tools/bnns/idx.h"
+
+namespace bnns::tool {
+
+struct ByteSource::Impl {
+  std::filesystem::path path;
+  std::FILE* file = nullptr;
+  std::optional<std::uint64_t> total;
+  bool gzip = false;
+  bool member_open = false;  // inside a gzip member: the file must not end here
+  z_stream stream{};
+  std::array<std::uint8_t, 1 << 16> buffer{};
+
+  ~Impl() {
+    if (gzip) inflateEnd(&stream);
+    if (file != nullptr) std::fclose(file);
+  }
+
+  [[noreturn]] void fail(const std::string& what) const { throw DataError(path.string() + ": " + what); }
+
+  std::size_t read_file(std::uint8_t* out, std::size_t size) {
+    const std::size_t got = std::fread(out, 1, size, file);
+    if (got < size && std::ferror(file) != 0) fail(std::string("cannot be read: ") + std::strerror(errno));
+    return got;
+  }
+
+  bool refill() {
+    if (stream.avail_in > 0) return true;
+    stream.next_in = buffer.data();
+    stream.avail_in = static_cast<uInt>(read_file(buffer.data(), buffer.size()));
+    return stream.avail_in > 0;
+  }
+
+  // A gzip file is one or more members; each carries its own checksum and length, which zlib verifies.
+  std::size_t inflate_some(std::uint8_t* out, std::size_t size) {
+    stream.next_out = out;
+    stream.avail_out = static_cast<uInt>(size);
+    while (stream.avail_out > 0) {
+      if (!refill()) {
+        if (member_open) fail("gzip data ends early: the file is truncated");
+        break;
+      }
+      if (!member_open) {
+        inflateReset(&stream);
+        member_open = true;
+      }
+      const int status = inflate(&stream, Z_NO_FLUSH);
+      if (status == Z_STREAM_END) {
+        member_open = false;
+      } else if (status != Z_OK) {
+        fail(std::string("damaged gzip data: ") + (stream.msg != nullptr ? stream.msg : zError(status)));
+      }
+    }
+    return size - stream.avail_out;
+  }
+};
+
+ByteSource::ByteSource(const std::filesystem::path& path) : impl_(std::make_unique<Impl>()) {
+  impl_->path = path;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    impl_->fail(error ? "cannot be read: " + error.message() : "is not a regular file");
+  }
+  impl_->file = std::fopen(path.c_str(), "rb");
+  if (impl_->file == nullptr) impl_->fail(std::string("cannot be opened: ") + std::strerror(errno));
+
+  std::array<std::uint8_t, 2> magic{};
+  impl_->gzip = impl_->read_file(magic.data(), 2) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
+  std::rewind(impl_->file);
+  if (impl_->gzip) {
+    constexpr int kGzipWrapper = 16 + MAX_WBITS;
+    if (inflateInit2(&impl_->stream, kGzipWrapper) != Z_OK) {
+      impl_->gzip = false;
+      impl_->fail("zlib cannot start");
+    }
+  } else {
+    const std::uintmax_t size = std::filesystem::file_size(path, error);
+    if (error) impl_->fail("cannot be read: " + error.message());
+    impl_->total = size;
+  }
+}
+
+ByteSource::~ByteSource() = default;
+
+std::size_t ByteSource::read(std::uint8_t* out, std::size_t size) {
+  return impl_->gzip ? impl_->inflate_some(out, size) : impl_->read_file(out, size);
+}
+
+std::optional<std::uint64_t> ByteSource::total() const { return impl_->total; }
+
+}  // namespace bnns::tool

@@ -1,0 +1,53 @@
+// `bnns train`: trains a digit classifier and measures it on digits it has not seen.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/bnns/dataset.h"
+#include "tools/bnns/progress.h"
+
+namespace bnns::tool {
+
+struct TrainOptions {
+  std::string model = "mlp";
+  std::size_t epochs = 20, batch = 64, hidden = 128;
+  float learning_rate = 0.002f;  // at the first step; falls on a straight line to 0 after the last
+  std::size_t shift = 1;         // training digits move by up to this many pixels each way, anew in every epoch
+  std::uint64_t seed = 1;
+  std::size_t threads = 0;  // 0: as many as the machine has
+};
+
+struct EpochFigures {
+  double train_loss, train_accuracy, test_accuracy;
+};
+
+struct Mistake {
+  std::size_t index;  // in the held-out set
+  int truth, predicted;
+  float predicted_probability, truth_probability;
+};
+
+struct TrainResult {
+  std::vector<float> step_loss;  // mean loss of each mini-batch
+  std::vector<EpochFigures> epochs;
+  std::array<std::array<std::size_t, kClasses>, kClasses> confusion{};  // [truth][predicted]
+  std::vector<Mistake> mistakes;  // every wrong digit, the most confident first
+  double seconds = 0;             // training with its evaluations
+  double digits_per_second = 0;   // training steps alone
+  std::size_t threads = 0, weight_count = 0;
+  std::string weights_sha256;
+
+  double test_accuracy() const { return epochs.back().test_accuracy; }
+  double train_loss() const { return epochs.back().train_loss; }
+};
+
+// Trains on data.train and evaluates on data.test after every epoch. The seed fixes the weights, the order and the
+// shifts; the number of threads changes no bit of the outcome. Throws LibraryError, or std::runtime_error where the
+// loss stops being finite.
+TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& progress);
+
+}  // namespace bnns::tool
