@@ -120,8 +120,7 @@ Tensor resolve(const BNNSNDArrayDescriptor& d, const char* op, const char* field
     }
     t.span = checked_add(last, 1, field);
   }
-  const size_t bits = checked_mul(t.span, type_bits(t.type), field);
-  if (bits / 8 > PTRDIFF_MAX) fail_invalid("%s: %s covers %zu bytes, more than an address can reach", op, field, bits / 8);
+  checked_mul(t.span, type_bits(t.type), field);   // so that byte counts cannot wrap anywhere below
   return t;
 }
 
@@ -203,7 +202,7 @@ size_t batch_bytes(size_t batch, size_t stride, const Tensor& sample, const char
   size_t elements, bits;
   if (__builtin_mul_overflow(batch - 1, stride, &elements) ||
       __builtin_add_overflow(elements, sample.span, &elements) ||
-      __builtin_mul_overflow(elements, type_bits(sample.type), &bits) || bits / 8 > PTRDIFF_MAX) {
+      __builtin_mul_overflow(elements, type_bits(sample.type), &bits)) {
     fail_invalid("%s: %s is %zu: %zu samples do not fit in memory", op, field, stride, batch);
   }
   return (bits + 7) / 8;

@@ -76,9 +76,11 @@ HWY_INLINE hn::Vec<DF> HalfToFloat32(DF df, V16 half) {
   const auto quiet = hn::Or(special, hn::Set(du, 0x00400000u));
   // Integer times 2^-24 is exact and never a subnormal float, so FTZ and DAZ do not matter.
   const auto tiny = hn::BitCast(du, hn::Mul(hn::ConvertTo(df, hn::BitCast(di, magnitude)), hn::Set(df, 0x1p-24f)));
-  auto out = hn::IfThenElse(hn::Lt(magnitude, hn::Set(du, 0x0400u)), tiny, normal);
-  out = hn::IfThenElse(hn::Ge(magnitude, hn::Set(du, 0x7C00u)), special, out);
-  out = hn::IfThenElse(hn::Gt(magnitude, hn::Set(du, 0x7C00u)), quiet, out);
+  const auto m = hn::BitCast(di, magnitude);  // signed compares, which SSE4 has
+  const auto below = [&](int32_t limit) HWY_ATTR { return hn::RebindMask(du, hn::Lt(m, hn::Set(di, limit))); };
+  auto out = hn::IfThenElse(below(0x0400), tiny, normal);
+  out = hn::IfThenElse(below(0x7C00), out, special);
+  out = hn::IfThenElse(below(0x7C01), out, quiet);
   const auto sign = hn::ShiftLeft<16>(hn::Sub(bits, magnitude));
   return hn::BitCast(df, hn::Or(out, sign));
 }
@@ -97,8 +99,7 @@ HWY_INLINE hn::Vec<hn::Rebind<uint16_t, DF>> Float32ToHalf(DF df, hn::Vec<DF> v)
   const auto half = hn::Set(df, 0.5f);
   const auto tiny = hn::Sub(hn::BitCast(du, hn::Add(hn::BitCast(df, magnitude), half)), hn::BitCast(du, half));
   const auto nan = hn::Or(hn::And(hn::ShiftRight<13>(magnitude), hn::Set(du, 0x3FFu)), hn::Set(du, 0x7E00u));
-  // Magnitudes fit in 31 bits: signed compares, which SSE4 has.
-  const auto m = hn::BitCast(di, magnitude);
+  const auto m = hn::BitCast(di, magnitude);  // 31 bits: signed compares, which SSE4 has
   const auto below = [&](int32_t limit) HWY_ATTR { return hn::RebindMask(du, hn::Lt(m, hn::Set(di, limit))); };
   auto out = hn::IfThenElse(below(0x38800000), tiny, normal);
   out = hn::IfThenElse(below(0x47800000), out, hn::Set(du, 0x7C00u));

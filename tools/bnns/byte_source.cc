@@ -96,6 +96,8 @@ std::size_t ByteSource::read(std::uint8_t* out, std::size_t size) {
   return impl_->gzip ? impl_->inflate_some(out, size) : impl_->read_file(out, size);
 }
 
-std::optional<std::uint64_t> ByteSource::total() const { return impl_->total; }
+std::optional<std::uint64_t> ByteSource::total() const {
+  return impl_->total;
+}
 
 }  // namespace bnns::tool

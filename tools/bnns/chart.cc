@@ -19,7 +19,8 @@ std::string tick_text(double value, const Chart& chart) {
 std::vector<double> axis_ticks(double low, double high, bool log) {
   std::vector<double> ticks;
   if (log) {
-    const int first = static_cast<int>(std::floor(std::log10(low))), last = static_cast<int>(std::ceil(std::log10(high)));
+    const int first = static_cast<int>(std::floor(std::log10(low))),
+              last = static_cast<int>(std::ceil(std::log10(high)));
     for (int power = first; power <= last; ++power) {
       for (double digit : {1.0, 2.0, 5.0}) ticks.push_back(digit * std::pow(10.0, power));
     }
@@ -70,10 +71,11 @@ std::string chart_svg(const Chart& chart) {
     return kHeight - kBottom - part * (kHeight - kTop - kBottom);
   };
 
-  std::string svg = format("<svg viewBox=\"0 0 %g %g\" role=\"img\" aria-label=\"", kWidth, kHeight) + chart.title + "\">\n";
+  std::string svg =
+      format("<svg viewBox=\"0 0 %g %g\" role=\"img\" aria-label=\"", kWidth, kHeight) + chart.title + "\">\n";
   for (double tick : chart.y_ticks) {
-    svg += format("<line class=\"grid\" x1=\"%g\" x2=\"%g\" y1=\"%.1f\" y2=\"%.1f\"/>", kLeft, kWidth - kRight, to_y(tick),
-                  to_y(tick));
+    svg += format("<line class=\"grid\" x1=\"%g\" x2=\"%g\" y1=\"%.1f\" y2=\"%.1f\"/>", kLeft, kWidth - kRight,
+                  to_y(tick), to_y(tick));
     svg += format("<text class=\"tick\" text-anchor=\"end\" x=\"%g\" y=\"%.1f\">", kLeft - 8, to_y(tick) + 4) +
            tick_text(tick, chart) + "</text>\n";
   }
@@ -91,8 +93,9 @@ std::string chart_svg(const Chart& chart) {
     svg += "\"/>\n";
     for (std::size_t i = 0; s.dots && i < s.x.size(); ++i) {
       const std::string value = chart.percent_y ? percent(s.y[i]) : format("%.4f", s.y[i]);
-      svg += "<circle class=\"" + s.css_class + format("\" r=\"3.2\" cx=\"%.1f\" cy=\"%.1f\"><title>", to_x(s.x[i]), to_y(s.y[i])) +
-             s.label + format(", epoch %g: ", s.x[i]) + value + "</title></circle>\n";
+      svg += "<circle class=\"" + s.css_class +
+             format("\" r=\"3.2\" cx=\"%.1f\" cy=\"%.1f\"><title>", to_x(s.x[i]), to_y(s.y[i])) + s.label +
+             format(", epoch %g: ", s.x[i]) + value + "</title></circle>\n";
     }
   }
   return svg + "</svg>\n";

@@ -7,10 +7,10 @@
 namespace bnns::tool {
 
 struct Series {
-  std::string css_class;       // styles the line
-  std::string label;           // for the legend; empty: not named there
-  std::vector<double> x, y;    // same length
-  bool dots = false;           // mark the points; each tells its value when pointed at
+  std::string css_class;     // styles the line
+  std::string label;         // for the legend; empty: not named there
+  std::vector<double> x, y;  // same length
+  bool dots = false;         // mark the points; each tells its value when pointed at
 };
 
 struct Chart {
@@ -19,7 +19,7 @@ struct Chart {
   std::vector<double> y_ticks;  // in rising order; the first and the last are the ends of the axis
   bool log_y = false;
   bool percent_y = false;
-  std::vector<Series> series;   // drawn in order
+  std::vector<Series> series;  // drawn in order
 };
 
 std::string chart_svg(const Chart& chart);

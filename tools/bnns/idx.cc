@@ -127,8 +127,8 @@ Dataset slice(const Dataset& all, std::size_t begin, std::size_t end) {
 Dataset read_idx_pair(const fs::path& images, const fs::path& labels) {
   IdxFile pictures = read_idx(images, 3), classes = read_idx(labels, 1);
   if (pictures.dims[0] != classes.dims[0]) {
-    fail(labels, "holds " + std::to_string(classes.dims[0]) + " labels, expected " +
-                     std::to_string(pictures.dims[0]) + ", one for each picture of " + images.filename().string());
+    fail(labels, "holds " + std::to_string(classes.dims[0]) + " labels, expected " + std::to_string(pictures.dims[0]) +
+                     ", one for each picture of " + images.filename().string());
   }
   for (std::size_t i = 0; i < classes.data.size(); ++i) {
     if (classes.data[i] >= kClasses) {
@@ -144,8 +144,9 @@ DataSplit read_idx_folder(const fs::path& folder) {
   if (!fs::is_directory(folder, error)) fail(folder, "is not a folder, expected one with IDX files");
   auto train = read_set(folder, "train"), test = read_set(folder, "t10k");
   if (!train && !test) {
-    fail(folder, "holds no IDX files, expected train-images-idx3-ubyte[.gz] and train-labels-idx1-ubyte[.gz], or "
-                 "the same names with t10k");
+    fail(folder,
+         "holds no IDX files, expected train-images-idx3-ubyte[.gz] and train-labels-idx1-ubyte[.gz], or "
+         "the same names with t10k");
   }
   if (train && test) {
     if (train->rows != test->rows || train->columns != test->columns) {

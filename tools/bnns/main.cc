@@ -6,8 +6,10 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -52,7 +54,8 @@ DataSplit load_data(const TrainCommand& command) {
 void check_report_path(const std::filesystem::path& report) {
   const std::filesystem::path folder = report.has_parent_path() ? report.parent_path() : ".";
   std::error_code error;
-  if (std::filesystem::is_directory(report, error)) throw DataError(report.string() + ": is a folder, expected a file name");
+  if (std::filesystem::is_directory(report, error))
+    throw DataError(report.string() + ": is a folder, expected a file name");
   if (!std::filesystem::is_directory(folder, error)) throw DataError(report.string() + ": its folder does not exist");
   if (access(std::filesystem::exists(report, error) ? report.c_str() : folder.c_str(), W_OK) != 0) {
     throw DataError(report.string() + ": cannot be written here");
@@ -118,27 +121,54 @@ int run_train(const TrainCommand& command) {
   return 0;
 }
 
+// Help lines with the option, what it takes, what it means and its default; the rules are in the error messages.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_type_size() == 0 ? "" : " " + option->get_type_name();
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    const std::string value = option->get_default_str();
+    return option->get_description() + (value.empty() ? "" : " [" + value + "]");
+  }
+};
+
+// CLI::Range lets NaN through (it is neither below nor above), and its description would crowd the help.
+CLI::Validator range(double low, double high) {
+  const auto check = [low, high](const std::string& text) {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    const bool good = *end == '\0' && value >= low && value <= high;
+    return good ? std::string() : format("%s is not in the range %.9g to %.9g", text.c_str(), low, high);
+  };
+  return CLI::Validator(check, "");
+}
+
 void add_train_options(CLI::App& app, TrainCommand& c) {
   TrainOptions& o = c.options;
-  app.add_option("--model", o.model, "Network: mlp = one hidden layer")->check(CLI::IsMember({"mlp"}))->capture_default_str();
-  app.add_option("--epochs", o.epochs, "Passes over the training digits")->check(CLI::Range(1, 10000))->capture_default_str();
-  app.add_option("--batch", o.batch, "Digits per step")->check(CLI::Range(1, 16384))->capture_default_str();
-  app.add_option("--hidden", o.hidden, "Width of the hidden layer")->check(CLI::Range(1, 16384))->capture_default_str();
-  app.add_option("--lr", o.learning_rate, "Adam's learning rate at the start; it falls to 0 on a straight line")
-      ->check(CLI::Range(1e-8, 10.0))->default_str("0.002");
-  app.add_option("--shift", o.shift, "Move training digits by up to this many pixels")->check(CLI::Range(0, 4))->capture_default_str();
-  app.add_option("--seed", o.seed, "Fixes digits, weights and order: same seed, same result")->capture_default_str();
-  app.add_option("--threads", o.threads, "Threads, 0 = all there are; changes the time, not the result")
-      ->check(CLI::Range(0, 1024))->capture_default_str();
-  auto* data = app.add_option("--data", c.data, "Folder with MNIST-style IDX files, plain or gzip, instead of drawn digits")
-                   ->type_name("DIR");
-  app.add_option("--train-size", c.train_size, "Drawn digits to train on")
-      ->check(CLI::Range(10, 1000000))->capture_default_str()->excludes(data);
-  app.add_option("--test-size", c.test_size, "Drawn digits to hold out")
-      ->check(CLI::Range(10, 1000000))->capture_default_str()->excludes(data);
-  auto* report = app.add_option("--report", c.report, "Where the HTML report goes")->type_name("FILE")->capture_default_str();
+  const auto number = [&](const char* name, auto& value, const char* meaning, double low, double high) {
+    return app.add_option(name, value, meaning)->check(range(low, high))->type_name("N")->capture_default_str();
+  };
+  app.add_option("--model", o.model, "Network: mlp, one hidden layer with ReLU")
+      ->check(CLI::IsMember({"mlp"}).description(""))
+      ->type_name("NAME")
+      ->capture_default_str();
+  number("--epochs", o.epochs, "Passes over the training digits", 1, 10000);
+  number("--batch", o.batch, "Digits per step", 1, 16384);
+  number("--hidden", o.hidden, "Width of the hidden layer", 1, 16384);
+  number("--lr", o.learning_rate, "Adam's learning rate; falls to 0 on a straight line", 1e-8, 10)
+      ->default_str("0.002");
+  number("--shift", o.shift, "Move training digits by up to N pixels", 0, 4);
+  app.add_option("--seed", o.seed, "Same seed, same digits, order and weights")->type_name("N")->capture_default_str();
+  number("--threads", o.threads, "Changes the time, not the result; 0 = all there are", 0, 1024);
+  auto* data =
+      app.add_option("--data", c.data, "Folder with IDX files to use instead of drawn digits")->type_name("DIR");
+  number("--train-size", c.train_size, "Drawn digits to train on", 10, 1000000)->excludes(data);
+  number("--test-size", c.test_size, "Drawn digits to hold out", 10, 1000000)->excludes(data);
+  auto* report =
+      app.add_option("--report", c.report, "Where the HTML report goes")->type_name("FILE")->capture_default_str();
   app.add_flag("--no-report", c.no_report, "Write no report")->excludes(report);
-  app.add_flag("--json", c.json, "Print the figures as one JSON object on stdout; progress goes to stderr");
+  app.add_flag("--json", c.json, "Print the figures as one JSON object on stdout, progress on stderr");
   app.add_flag("--quiet", c.quiet, "Print the result only");
 }
 
@@ -146,13 +176,15 @@ int run(int argc, char** argv) {
   CLI::App app("OpenBNNS: the classic BNNS neural-network API on Linux.", "bnns");
   app.set_version_flag("--version", std::string("bnns ") + BNNSExtVersion());
   app.require_subcommand(1);
+  app.formatter(std::make_shared<HelpFormatter>());
   app.footer("Environment: BNNS_NUM_THREADS, BNNS_MAX_ISA (sse4, avx2, avx512), BNNS_VERBOSE=1, NO_COLOR.");
 
   TrainCommand command;
   CLI::App* train = app.add_subcommand("train", "Train a digit classifier and write a report");
-  train->footer("Without --data the digits are drawn by the tool itself. A folder holds the train and t10k pairs\n"
-                "(train-images-idx3-ubyte, train-labels-idx1-ubyte, ..., each plain or .gz); a single pair is split\n"
-                "80 : 20 in file order. Exit codes: 0 done, 1 the run failed, 2 the options or the data are wrong.");
+  train->footer(
+      "Without --data the digits are drawn by the tool itself. A folder holds the train and t10k pairs\n"
+      "(train-images-idx3-ubyte, train-labels-idx1-ubyte, ..., each plain or .gz); a single pair is split\n"
+      "80 : 20 in file order. Exit codes: 0 done, 1 the run failed, 2 the options or the data are wrong.");
   add_train_options(*train, command);
 
   bool json = false, all = false;

@@ -31,7 +31,9 @@ std::size_t terminal_columns(std::FILE* stream) {
   return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-double rate(const ProgressState& s) { return s.seconds > 0 ? static_cast<double>(s.digits_done) / s.seconds : 0; }
+double rate(const ProgressState& s) {
+  return s.seconds > 0 ? static_cast<double>(s.digits_done) / s.seconds : 0;
+}
 
 double seconds_left(const ProgressState& s) {
   return rate(s) > 0 ? static_cast<double>(s.digits_all - s.digits_done) / rate(s) : 0;
@@ -82,7 +84,9 @@ void Progress::end_epoch(const ProgressState& state) {
   if (state.epoch == state.epochs) std::fputc('\n', stream_);
 }
 
-std::string Progress::plain_line(const ProgressState& state) { return epoch_text(state) + figures(state); }
+std::string Progress::plain_line(const ProgressState& state) {
+  return epoch_text(state) + figures(state);
+}
 
 void Progress::redraw(const ProgressState& state) {
   const std::size_t columns = terminal_columns(stream_);

@@ -9,11 +9,11 @@
 namespace bnns::tool {
 
 struct ProgressState {
-  std::size_t epoch = 0, epochs = 0;         // epoch counts from 1
+  std::size_t epoch = 0, epochs = 0;            // epoch counts from 1
   std::size_t digits_done = 0, digits_all = 0;  // over all epochs
-  double seconds = 0;                        // since training began
-  double loss = 0, accuracy = 0;             // of this epoch so far, on the digits it trains on
-  double test_accuracy = -1;                 // after the last whole epoch; negative before the first
+  double seconds = 0;                           // since training began
+  double loss = 0, accuracy = 0;                // of this epoch so far, on the digits it trains on
+  double test_accuracy = -1;                    // after the last whole epoch; negative before the first
 };
 
 class Progress {
@@ -21,8 +21,8 @@ class Progress {
   // `stream` is stdout, or stderr where stdout carries JSON. Quiet: nothing is written.
   Progress(std::FILE* stream, bool quiet);
 
-  void note(const std::string& line);           // a line that stays
-  void update(const ProgressState& state);      // cheap to call often: redraws ten times a second at most
+  void note(const std::string& line);       // a line that stays
+  void update(const ProgressState& state);  // cheap to call often: redraws ten times a second at most
   void end_epoch(const ProgressState& state);
 
   // The text of one plain line; public so that it can be tested.

@@ -19,11 +19,20 @@ std::string escaped(const std::string& text) {
   std::string out;
   for (char c : text) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
@@ -98,7 +107,7 @@ std::string accuracy_section(const TrainResult& result) {
 // single mistake among hundreds can be seen.
 std::string confusion_section(const TrainResult& result) {
   std::string html =
-      "<section><h2>Confusion matrix</h2><p class=\"lead\">Rows: the true digit. Columns: what the network says. "
+      "<section><h2>Confusion matrix</h2><p class=\"lead\">Rows: the true digit. Columns: the answer. "
       "Right: the share recognised.</p>\n<div class=\"scroll\"><table class=\"confusion\"><thead><tr><th></th>";
   for (std::size_t k = 0; k < kClasses; ++k) html += "<th>" + std::to_string(k) + "</th>";
   html += "<th class=\"recall\"></th></tr></thead><tbody>\n";
@@ -120,31 +129,34 @@ std::string confusion_section(const TrainResult& result) {
       }
       const bool right = t == p;
       const double share = static_cast<double>(n) / static_cast<double>(right ? total : worst);
-      html += format("<td style=\"background:rgba(var(--%s-rgb),%.2f)\" title=\"%zu of %zu times, a %zu was read as %zu\">",
-                     right ? "good" : "bad", right ? 0.1 + 0.45 * share * share : 0.08 + 0.55 * std::sqrt(share), n,
-                     total, t, p) +
-              std::to_string(n) + "</td>";
+      html +=
+          format("<td style=\"background:rgba(var(--%s-rgb),%.2f)\" title=\"%zu of %zu times, a %zu was read as %zu\">",
+                 right ? "good" : "bad", right ? 0.1 + 0.45 * share * share : 0.08 + 0.55 * std::sqrt(share), n, total,
+                 t, p) +
+          std::to_string(n) + "</td>";
     }
-    html += "<td class=\"recall\">" +
-            (total > 0 ? format("%.1f %%", 100 * static_cast<double>(result.confusion[t][t]) / static_cast<double>(total))
-                       : std::string("none")) +
-            "</td></tr>\n";
+    html +=
+        "<td class=\"recall\">" +
+        (total > 0 ? format("%.1f %%", 100 * static_cast<double>(result.confusion[t][t]) / static_cast<double>(total))
+                   : std::string("none")) +
+        "</td></tr>\n";
   }
   return html + "</tbody></table></div></section>\n";
 }
 
 // Never "100 % sure" of something wrong: rounding would say more than the network did.
 std::string sure_text(float probability) {
-  return probability > 0.9995f ? "over 99.9 % sure" : format("%.1f %% sure", 100 * static_cast<double>(probability));
+  return probability > 0.9995f ? "&gt; 99.9 % sure" : format("%.1f %% sure", 100 * static_cast<double>(probability));
 }
 
 std::string mistakes_section(const DataSplit& data, const TrainResult& result) {
   const std::size_t shown = std::min(kShownMistakes, result.mistakes.size());
   std::string html = "<section><h2>Worst mistakes</h2>\n";
   if (shown == 0) return html + "<p class=\"lead\">None: every held-out digit was recognised.</p></section>\n";
-  html += "<p class=\"lead\">The " + std::to_string(shown) + " of " + grouped(result.mistakes.size()) +
-          (result.mistakes.size() == 1 ? " mistake" : " mistakes") +
-          " it was surest of: the true digit, what the network said, and how sure it was.</p>\n<div class=\"mistakes\">\n";
+  html +=
+      "<p class=\"lead\">The " + std::to_string(shown) + " of " + grouped(result.mistakes.size()) +
+      (result.mistakes.size() == 1 ? " mistake" : " mistakes") +
+      " it was surest of: the true digit, what the network said, and how sure it was.</p>\n<div class=\"mistakes\">\n";
   for (std::size_t i = 0; i < shown; ++i) {
     const Mistake& m = result.mistakes[i];
     html += "<figure title=\"" +
@@ -167,12 +179,14 @@ std::string facts_section(const TrainOptions& o, const DataSplit& data, const Tr
   fact("Network", format("%s %zu-%zu-%zu: fully connected with ReLU, fully connected, softmax cross-entropy; ",
                          o.model.c_str(), data.train.pixels_per_image(), o.hidden, kClasses) +
                       grouped(r.weight_count) + " weights");
-  fact("Optimizer", format("Adam, learning rate %g falling to 0, batch %zu, %zu epochs", static_cast<double>(o.learning_rate),
-                           o.batch, o.epochs));
+  fact("Optimizer", format("Adam, learning rate %g falling to 0, batch %zu, %zu epochs",
+                           static_cast<double>(o.learning_rate), o.batch, o.epochs));
   fact("Digits", escaped(data.source) + "; " + grouped(data.train.count()) + " to train on, " +
-                     grouped(data.test.count()) + format(" held out, %zu x %zu pixels", data.train.rows, data.train.columns));
-  fact("Shifts", o.shift == 0 ? "none"
-                              : format("training digits move by up to %zu pixel%s each way", o.shift, o.shift == 1 ? "" : "s"));
+                     grouped(data.test.count()) +
+                     format(" held out, %zu x %zu pixels", data.train.rows, data.train.columns));
+  fact("Shifts", o.shift == 0
+                     ? "none"
+                     : format("training digits move by up to %zu pixel%s each way", o.shift, o.shift == 1 ? "" : "s"));
   fact("Seed", std::to_string(o.seed));
   fact("Threads", std::to_string(r.threads) + " (the number changes the time, never the weights)");
   fact("Instruction set", BNNSExtGetISA());
@@ -193,8 +207,7 @@ std::string report_html(const TrainOptions& options, const DataSplit& data, cons
   html += "<header><h1>Digit classifier trained with OpenBNNS</h1><p>" +
           format("%s %zu-%zu-%zu", options.model.c_str(), data.train.pixels_per_image(), options.hidden, kClasses) +
           ", " + escaped(data.source) + "</p></header>\n";
-  html += "<div class=\"figures\">\n" +
-          figure_card(percent(result.test_accuracy()), "held-out accuracy", "main") +
+  html += "<div class=\"figures\">\n" + figure_card(percent(result.test_accuracy()), "held-out accuracy", "main") +
           figure_card(grouped(wrong) + " of " + grouped(total), "held-out digits misread") +
           figure_card(format("%.4f", result.train_loss()), "mean loss, last epoch") +
           figure_card(duration(result.seconds), "training time, " + std::to_string(result.threads) +

@@ -26,12 +26,14 @@ inline std::string grouped(std::uint64_t value) {
 }
 
 // 0.9873 -> "98.73 %"
-inline std::string percent(double fraction) { return format("%.2f %%", 100 * fraction); }
+inline std::string percent(double fraction) {
+  return format("%.2f %%", 100 * fraction);
+}
 
 // 7.4 -> "7.4 s", 83 -> "1 min 23 s", 7300 -> "2 h 1 min"
 inline std::string duration(double seconds) {
   const auto whole = static_cast<std::uint64_t>(seconds + 0.5);
-  if (seconds < 10) return format("%.1f s", seconds);
+  if (seconds < 9.95) return format("%.1f s", seconds);
   if (whole < 60) return format("%d s", static_cast<int>(whole));
   if (whole < 3600) return format("%d min %d s", static_cast<int>(whole / 60), static_cast<int>(whole % 60));
   return format("%d h %d min", static_cast<int>(whole / 3600), static_cast<int>(whole / 60 % 60));

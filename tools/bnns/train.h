@@ -35,9 +35,9 @@ struct TrainResult {
   std::vector<float> step_loss;  // mean loss of each mini-batch
   std::vector<EpochFigures> epochs;
   std::array<std::array<std::size_t, kClasses>, kClasses> confusion{};  // [truth][predicted]
-  std::vector<Mistake> mistakes;  // every wrong digit, the most confident first
-  double seconds = 0;             // training with its evaluations
-  double digits_per_second = 0;   // training steps alone
+  std::vector<Mistake> mistakes;                                        // every wrong digit, the most confident first
+  double seconds = 0;                                                   // training with its evaluations
+  double digits_per_second = 0;                                         // training steps alone
   std::size_t threads = 0, weight_count = 0;
   std::string weights_sha256;
 

@@ -1,15 +1,20 @@
 // Activation functions: y = f(x), and dx = dy * f' from y where that is possible, else from x.
 //
-// This file is what other operators include: a fused layer applies `y = act(linear + bias)` to rows of f32 that are
-// still in cache, and undoes it in backward. The stand-alone layer is ActivationFilter (activation.cc).
+// The first part is what other operators include: a fused layer applies `y = act(linear + bias)` to rows of f32 that
+// are still in cache, and undoes it in backward. The second part is the stand-alone layer's problem; its filter is in
+// activation_filter.h.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "bnns/bnns.h"
+#include "src/core/tensor.h"
 
 namespace bnns {
+
+// ---- for fused layers -------------------------------------------------------------------------------------------
 
 // One function with its numbers, checked. Trivially copyable.
 struct Activation {
@@ -35,10 +40,50 @@ bool has_derivative_from_output(const Activation& activation) noexcept;
 // y = f(x) over n elements; row-wise functions take the n elements as one row. In place (x == y) is allowed.
 void activation_forward(const Activation& activation, const float* x, float* y, size_t n) noexcept;
 
-// g = dy * f'(x), from y or from x. g may be dy. Row-wise functions take one row.
+// g = dy * f'(x), from y or from x. g may be dy, and it may be y or x. Row-wise functions take one row.
 void activation_backward_from_output(const Activation& activation, const float* y, const float* dy, float* g,
                                      size_t n) noexcept;
 void activation_backward_from_input(const Activation& activation, const float* x, const float* dy, float* g,
                                     size_t n) noexcept;
+
+// ---- kernels of the stand-alone layer ---------------------------------------------------------------------------
+
+// One alpha per element: y = x < 0 ? a x : x, and g = dy * (s < 0 ? a : 1) with s = x, or s = y where every a > 0.
+void prelu_forward(const float* x, const float* a, float* y, size_t n) noexcept;
+void prelu_backward(const float* s, const float* a, const float* dy, float* g, size_t n) noexcept;
+// Sum of dy * x over x < 0: the gradient of a shared alpha. f32 within n, so callers pass short blocks.
+float leaky_alpha_gradient(const float* x, const float* dy, size_t n) noexcept;
+// y = -log(-log(alpha u + beta) + beta)
+void gumbel_forward(const Activation& activation, const float* u, float* y, size_t n) noexcept;
+
+// Softmax or LogSoftmax of `columns` neighbouring columns at once: element r of column c is x[r * x_step + c].
+// In place is allowed.
+void softmax_columns_forward(const Activation& activation, const float* x, size_t x_step, float* y, size_t y_step,
+                             size_t rows, size_t columns) noexcept;
+// g from s = y (from_output) or s = x.
+void softmax_columns_backward(const Activation& activation, bool from_output, const float* s, size_t s_step,
+                              const float* dy, size_t dy_step, float* g, size_t g_step, size_t rows,
+                              size_t columns) noexcept;
+
+// ---- the stand-alone layer --------------------------------------------------------------------------------------
+
+// Everything a stand-alone layer needs, checked. i and o have equally many elements, paired in memory order
+// (GumbelMax: o has one element per row of i).
+struct ActivationProblem {
+  Activation activation;
+  Tensor i, o;
+  uint32_t row_axes = 0;   // Softmax, LogSoftmax, GumbelMax: bit k is the axis of i.size[k], bit i.rank the batch
+  size_t channels = 0;     // PReLUPerChannel, IntegerLinearSaturatePerChannel
+  bool integer = false;    // computed on integers as they are stored: (iscale x + ioffset) >> ishift, saturated
+  int32_t iscale = 1, ioffset = 0, ishift = 0;
+  const int32_t* iscale_per_channel = nullptr;   // the client's; the filter copies them
+  const int32_t* ioffset_per_channel = nullptr;
+  const int32_t* ishift_per_channel = nullptr;
+
+  std::string text() const;   // "activation softmax f32 10 -> f32 10"
+};
+
+// Every check that does not depend on data pointers.
+ActivationProblem make_activation_problem(const BNNSLayerParametersActivation* layer);
 
 }  // namespace bnns

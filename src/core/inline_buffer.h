@@ -1,0 +1,33 @@
+// Room for a list that is nearly always short: on the stack up to kInline entries, from the client's allocator beyond.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include "src/core/checked.h"
+#include "src/core/memory.h"
+
+namespace bnns {
+
+template <class T, size_t kInline>
+class InlineBuffer {
+  static_assert(std::is_trivially_destructible_v<T>);
+
+ public:
+  // n entries, uninitialised (or default-made when short).
+  InlineBuffer(const Options& options, size_t n, const char* what)
+      : heap_(options, n > kInline ? checked_mul(n, sizeof(T), what) : 0, what),
+        data_(n > kInline ? heap_.as<T>() : inline_) {}
+  InlineBuffer(const InlineBuffer&) = delete;
+  InlineBuffer& operator=(const InlineBuffer&) = delete;
+
+  T* data() { return data_; }
+  T& operator[](size_t i) { return data_[i]; }
+
+ private:
+  T inline_[kInline];
+  Buffer heap_;
+  T* data_;
+};
+
+}  // namespace bnns

@@ -1,0 +1,106 @@
+// The thread pool: every task once, nested and concurrent calls, fork, defaults.
+
+#include "src/core/parallel.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace bnns {
+namespace {
+
+TEST(ParallelFor, RunsEveryTaskOnceWithItsOwnSlot) {
+  for (size_t threads : {1, 2, 3, 7, 16}) {
+    for (size_t tasks : {0, 1, 2, 5, 64, 1000}) {
+      std::vector<std::atomic<int>> runs(tasks);
+      std::vector<std::atomic<int>> in_slot(threads);
+      std::atomic<int> clashes{0};
+      parallel_for(tasks, threads, [&](size_t i, size_t worker) {
+        clashes += worker >= threads || in_slot[worker].fetch_add(1) != 0;
+        ++runs[i];
+        --in_slot[worker];
+      });
+      for (size_t i = 0; i < tasks; ++i) ASSERT_EQ(runs[i].load(), 1) << threads << " threads, task " << i;
+      EXPECT_EQ(clashes.load(), 0);
+    }
+  }
+}
+
+// BC51: a call from inside a task runs on its caller; it neither deadlocks nor starts more threads.
+TEST(ParallelFor, NestedCallsFinish) {
+  std::atomic<size_t> total{0};
+  parallel_for(8, 4, [&](size_t, size_t) { parallel_for(100, 4, [&](size_t, size_t) { ++total; }); });
+  EXPECT_EQ(total.load(), 800u);
+}
+
+TEST(ParallelFor, ManyCallersAtOnce) {
+  std::atomic<size_t> total{0};
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 16; ++c) {
+    callers.emplace_back([&] {
+      for (int round = 0; round < 200; ++round) parallel_for(10, 3, [&](size_t, size_t) { ++total; });
+    });
+  }
+  for (auto& caller : callers) caller.join();
+  EXPECT_EQ(total.load(), 16u * 200 * 10);
+}
+
+// BC50: the child of a fork has no workers; it must make its own and not wait for the parent's.
+TEST(ParallelFor, WorksAfterFork) {
+  parallel_for(8, 4, [](size_t, size_t) {});
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {   // fork while another thread is inside a parallel call
+    while (!stop) parallel_for(50, 4, [](size_t, size_t) {});
+  });
+  for (int child = 0; child < 20; ++child) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      alarm(5);
+      std::atomic<size_t> total{0};
+      parallel_for(64, 4, [&](size_t, size_t) { ++total; });
+      _exit(total == 64 ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "child " << child << " status " << status;
+  }
+  stop = true;
+  busy.join();
+}
+
+// BC52: the default follows the affinity mask.
+TEST(DefaultThreads, FollowsAffinityAndCanBeSet) {
+  if (getenv("BNNS_NUM_THREADS")) GTEST_SKIP() << "BNNS_NUM_THREADS is set and overrides the affinity mask";
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &before)) {
+      CPU_SET(cpu, &one);
+      break;
+    }
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  set_default_threads(0);
+  EXPECT_EQ(default_threads(), 1u);
+  sched_setaffinity(0, sizeof before, &before);
+  set_default_threads(5);
+  EXPECT_EQ(default_threads(), 5u);
+  set_default_threads(0);
+  EXPECT_GE(default_threads(), 1u);
+}
+
+TEST(ThreadsFor, SmallWorkStaysOnTheCaller) {
+  EXPECT_EQ(threads_for(8, 100, kMinThreadWork - 1), 1u);
+  EXPECT_EQ(threads_for(8, 100, 3 * kMinThreadWork), 3u);
+  EXPECT_EQ(threads_for(8, 2, SIZE_MAX), 2u);
+  EXPECT_EQ(threads_for(3, 100, SIZE_MAX), 3u);
+}
+
+}  // namespace
+}  // namespace bnns

@@ -1,0 +1,203 @@
+// The HTML report and its parts: self-contained, well-formed, and telling what happened.
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tools/bnns/chart.h"
+#include "tools/bnns/png.h"
+#include "tools/bnns/progress.h"
+#include "tools/bnns/report.h"
+#include "tools/bnns/text.h"
+
+namespace bnns::tool {
+namespace {
+
+struct Trained {
+  TrainOptions options;
+  DataSplit data;
+  TrainResult result;
+};
+
+Trained small_run(std::size_t epochs, std::size_t mistakes) {
+  Trained run;
+  run.options.epochs = epochs;
+  for (Dataset* set : {&run.data.train, &run.data.test}) {
+    set->rows = 2, set->columns = 3;
+    set->pixels.assign(6 * 30, 77);
+    for (std::size_t i = 0; i < 30; ++i) set->labels.push_back(static_cast<std::uint8_t>(i % kClasses));
+  }
+  run.data.source = "folder <b>&\"quoted\"";
+  for (std::size_t e = 0; e < epochs; ++e) {
+    for (int s = 0; s < 7; ++s) run.result.step_loss.push_back(2.0f / static_cast<float>(1 + 7 * e + s));
+    run.result.epochs.push_back({1.0 / static_cast<double>(e + 1), 0.8, 0.9});
+  }
+  for (std::size_t t = 0; t < kClasses; ++t) run.result.confusion[t][t] = 3;
+  for (std::size_t i = 0; i < mistakes; ++i) {
+    run.result.mistakes.push_back({i, static_cast<int>(i % 10), static_cast<int>((i + 1) % 10), 0.99f, 0.005f});
+    --run.result.confusion[i % 10][i % 10];
+    ++run.result.confusion[i % 10][(i + 1) % 10];
+  }
+  run.result.seconds = 1.5;
+  run.result.threads = 2;
+  run.result.weights_sha256 = std::string(64, 'e');
+  return run;
+}
+
+std::size_t occurrences(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+// Walks the tags: every one opened is closed in order. Returns the tag at fault, or "".
+std::string unbalanced_tag(const std::string& html) {
+  const std::set<std::string> alone = {"meta", "br", "img", "!doctype"};
+  std::vector<std::string> open;
+  for (std::size_t at = html.find('<'); at != html.npos; at = html.find('<', at + 1)) {
+    const std::size_t end = html.find('>', at);
+    if (end == html.npos) return "an open <";
+    std::string tag = html.substr(at + 1, end - at - 1);
+    const bool closes = tag[0] == '/', closed = tag.back() == '/';
+    tag = tag.substr(closes ? 1 : 0, tag.find_first_of(" /", 1) - (closes ? 1 : 0));
+    if (closes) {
+      if (open.empty() || open.back() != tag) return tag;
+      open.pop_back();
+    } else if (!closed && alone.count(tag) == 0) {
+      open.push_back(tag);
+    }
+  }
+  return open.empty() ? "" : open.back();
+}
+
+TEST(Report, IsWellFormedAndSelfContained) {
+  for (std::size_t epochs : {1, 2, 40}) {
+    for (std::size_t mistakes : {0, 1, 5, 30}) {
+      const Trained run = small_run(epochs, mistakes);
+      const std::string html = report_html(run.options, run.data, run.result);
+      EXPECT_EQ(unbalanced_tag(html), "") << epochs << " epochs, " << mistakes << " mistakes";
+      EXPECT_EQ(occurrences(html, "http"), 0u);
+      EXPECT_EQ(occurrences(html, "url("), 0u);
+      EXPECT_EQ(occurrences(html, "src="), occurrences(html, "src=\"data:image/png;base64,"));
+      EXPECT_EQ(occurrences(html, "<img"), std::min<std::size_t>(mistakes, 24));
+      EXPECT_EQ(occurrences(html, "nan"), 0u);
+      EXPECT_EQ(occurrences(html, "inf"), 0u);
+      EXPECT_EQ(occurrences(html, "<svg"), 2u);
+    }
+  }
+}
+
+TEST(Report, TellsTheRun) {
+  const Trained run = small_run(3, 2);
+  const std::string html = report_html(run.options, run.data, run.result);
+  EXPECT_NE(html.find("90.00 %"), html.npos);
+  EXPECT_NE(html.find("2 of 30"), html.npos);
+  EXPECT_NE(html.find(std::string(64, 'e')), html.npos);
+  EXPECT_NE(html.find("1 of 3 times, a 0 was read as 1"), html.npos);
+  EXPECT_NE(html.find("folder &lt;b&gt;&amp;&quot;quoted&quot;"), html.npos);
+  EXPECT_EQ(html.find("<b>&"), html.npos);
+}
+
+// Decodes what the encoder wrote with code of the test's own: base64, chunks and their checksums, zlib, pixels.
+TEST(Png, RoundTrips) {
+  for (std::size_t columns : {1, 2, 3, 28, 300}) {
+    const std::size_t rows = 5;
+    std::vector<std::uint8_t> pixels(rows * columns);
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i * 37);
+    const std::string uri = png_data_uri(pixels.data(), rows, columns), prefix = "data:image/png;base64,";
+    ASSERT_EQ(uri.substr(0, prefix.size()), prefix);
+    ASSERT_EQ((uri.size() - prefix.size()) % 4, 0u);
+
+    std::string bytes;
+    const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::uint32_t bits = 0;
+    int have = 0;
+    for (char c : uri.substr(prefix.size())) {
+      if (c == '=') break;
+      bits = bits << 6 | static_cast<std::uint32_t>(digits.find(c));
+      if ((have += 6) >= 8) bytes += static_cast<char>(bits >> (have -= 8));
+    }
+    ASSERT_EQ(bytes.substr(0, 8), "\x89PNG\r\n\x1a\n");
+    const auto word = [&](std::size_t at) {
+      std::uint32_t w = 0;
+      for (std::size_t k = 0; k < 4; ++k) w = w << 8 | static_cast<std::uint8_t>(bytes.at(at + k));
+      return w;
+    };
+    std::string data;
+    std::size_t at = 8;
+    for (const char* type : {"IHDR", "IDAT", "IEND"}) {
+      const std::size_t length = word(at);
+      ASSERT_EQ(bytes.substr(at + 4, 4), type);
+      EXPECT_EQ(crc32(0, reinterpret_cast<const Bytef*>(bytes.data()) + at + 4, static_cast<uInt>(length + 4)),
+                word(at + 8 + length));
+      if (std::string(type) == "IHDR") {
+        EXPECT_EQ(word(at + 8), columns);
+        EXPECT_EQ(word(at + 12), rows);
+      }
+      if (std::string(type) == "IDAT") data = bytes.substr(at + 8, length);
+      at += 12 + length;
+    }
+    EXPECT_EQ(at, bytes.size());
+    std::vector<Bytef> lines(rows * (columns + 1));
+    uLongf size = lines.size();
+    ASSERT_EQ(uncompress(lines.data(), &size, reinterpret_cast<const Bytef*>(data.data()), data.size()), Z_OK);
+    ASSERT_EQ(size, lines.size());
+    for (std::size_t y = 0; y < rows; ++y) {
+      EXPECT_EQ(lines[y * (columns + 1)], 0);
+      for (std::size_t x = 0; x < columns; ++x) EXPECT_EQ(lines[y * (columns + 1) + 1 + x], pixels[y * columns + x]);
+    }
+  }
+}
+
+TEST(Chart, TicksCoverTheRange) {
+  for (const auto& [low, high] : {std::pair{0.013, 2.3}, {1e-6, 2.0}, {0.5, 0.6}, {2.0, 2.1}}) {
+    const auto ticks = axis_ticks(low, high, true);
+    EXPECT_LE(ticks.front(), low);
+    EXPECT_GE(ticks.back(), high);
+    EXPECT_LE(ticks.size(), 10u);
+  }
+  for (const auto& [low, high] : {std::pair{0.95, 1.0}, {0.1, 1.0}, {0.999, 1.0}, {0.0, 12.0}, {0.0, 10000.0}}) {
+    const auto ticks = axis_ticks(low, high, false);
+    EXPECT_LE(ticks.front(), low + 1e-9);
+    EXPECT_GE(ticks.back(), high - 1e-9 * high);
+    EXPECT_GE(ticks.size(), 3u);
+    EXPECT_LE(ticks.size(), 9u);
+  }
+}
+
+TEST(Chart, ThinKeepsTheMean) {
+  std::vector<float> values;
+  for (int i = 0; i < 1000; ++i) values.push_back(static_cast<float>(i));
+  std::vector<double> positions;
+  const auto means = thin(values, 10, &positions);
+  ASSERT_EQ(means.size(), 10u);
+  EXPECT_DOUBLE_EQ(means[0], 49.5);
+  EXPECT_DOUBLE_EQ(means[9], 949.5);
+  EXPECT_DOUBLE_EQ(positions[0], 50.0);
+}
+
+TEST(Text, Numbers) {
+  EXPECT_EQ(grouped(0), "0");
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(grouped(1000), "1,000");
+  EXPECT_EQ(grouped(1234567), "1,234,567");
+  EXPECT_EQ(percent(0.98765), "98.77 %");
+  EXPECT_EQ(duration(0.04), "0.0 s");
+  EXPECT_EQ(duration(9.96), "10 s");
+  EXPECT_EQ(duration(59.6), "1 min 0 s");
+  EXPECT_EQ(duration(7300), "2 h 1 min");
+}
+
+TEST(Progress, PlainLine) {
+  ProgressState state;
+  state.epoch = 3, state.epochs = 12, state.digits_done = 60000, state.digits_all = 240000;
+  state.seconds = 1.5, state.loss = 0.123449, state.accuracy = 0.9731, state.test_accuracy = 0.981;
+  EXPECT_EQ(Progress::plain_line(state),
+            "epoch  3/12  loss 0.1234  train 97.31 %  held out 98.10 %  40,000 digits/s  4.5 s left");
+}
+
+}  // namespace
+}  // namespace bnns::tool
