@@ -8,11 +8,12 @@ enum { POINTS = 400, INPUTS = 2, HIDDEN = 64, CLASSES = 2, LAYERS = 3, PARAMETER
 
 typedef struct {
   size_t in, out;
-  float *w, *dw, *b, *db, *y, *dy;  // weights, biases, output for all points, and their gradients
+  BNNSNDArrayDescriptor w, dw, b, db;  // weights and biases with their gradients
+  float *y, *dy;                       // output for all points, and its gradient
   BNNSFilter filter;
 } Layer;
 
-static void check(bool good, const char* what) {
+static void check(const char* what, bool good) {
   if (good) return;
   fprintf(stderr, "%s failed\n", what);
   exit(1);
@@ -22,7 +23,7 @@ static float* zeros(size_t count) {  // from one static block: a small program n
   static float block[1 << 18];
   static size_t used = 0;
   used += count;
-  check(used <= sizeof block / sizeof *block, "zeros");
+  check("zeros", used <= sizeof block / sizeof *block);
   return block + used - count;
 }
 
@@ -43,21 +44,19 @@ static BNNSNDArrayDescriptor matrix(size_t columns, size_t rows, float* data) {
 }
 
 static Layer make_layer(size_t in, size_t out, BNNSActivationFunction activation, BNNSRandomGenerator random) {
-  Layer l = {in,         out,        zeros(in * out),     zeros(in * out),
-             zeros(out), zeros(out), zeros(POINTS * out), zeros(POINTS * out),
-             NULL};
-  BNNSNDArrayDescriptor w = matrix(in, out, l.w);
+  Layer l = {.in = in, .out = out, .y = zeros(POINTS * out), .dy = zeros(POINTS * out)};
+  l.w = matrix(in, out, zeros(in * out));
+  l.dw = matrix(in, out, zeros(in * out));
+  l.b = vector(out, zeros(out));
+  l.db = vector(out, zeros(out));
   const float bound = sqrtf(6.0f / (float)in);
-  check(BNNSRandomFillUniformFloat(random, &w, -bound, bound) == 0, "filling the weights");
-  BNNSLayerParametersFullyConnected layer = {0};
-  layer.i_desc = vector(in, NULL);
-  layer.w_desc = w;
+  check("filling the weights", BNNSRandomFillUniformFloat(random, &l.w, -bound, bound) == 0);
+  BNNSLayerParametersFullyConnected layer = {.i_desc = vector(in, NULL), .w_desc = l.w, .bias = l.b};
   layer.o_desc = vector(out, NULL);
-  layer.bias = vector(out, l.b);
   layer.activation.function = activation;
-  BNNSFilterParameters options = {BNNSFlagsUseClientPtr, 0, NULL, NULL};  // so that it sees what Adam writes
+  BNNSFilterParameters options = {.flags = BNNSFlagsUseClientPtr};  // the filter reads what Adam writes
   l.filter = BNNSFilterCreateLayerFullyConnected(&layer, &options);
-  check(l.filter != NULL, "creating a layer");
+  check("creating a layer", l.filter != NULL);
   return l;
 }
 
@@ -76,21 +75,20 @@ int main(void) {
                        make_layer(HIDDEN, CLASSES, BNNSActivationFunctionIdentity, random)};
   BNNSLayerParametersLossSoftmaxCrossEntropy loss_layer = {BNNSLossFunctionSoftmaxCrossEntropy, vector(CLASSES, NULL),
                                                            vector(1, NULL), BNNSLossReductionMean, 0};
-  BNNSFilter loss_filter = BNNSFilterCreateLayerLoss(&loss_layer, NULL);
-  check(loss_filter != NULL, "creating the loss");
+  BNNSFilter judge = BNNSFilterCreateLayerLoss(&loss_layer, NULL);
+  check("creating the loss", judge != NULL);
 
-  // Adam wants all parameters, all gradients, then all first and all second moments.
-  BNNSNDArrayDescriptor p[PARAMETERS], g[PARAMETERS], m[2 * PARAMETERS];
-  BNNSNDArrayDescriptor *params[PARAMETERS], *moments[2 * PARAMETERS];
+  // Adam takes all parameters, all gradients, then all first and all second moments.
+  BNNSNDArrayDescriptor *weights[PARAMETERS], *moments[2 * PARAMETERS], moment[2 * PARAMETERS];
   const BNNSNDArrayDescriptor* gradients[PARAMETERS];
   for (int i = 0; i < PARAMETERS; i++) {
-    const Layer l = net[i / 2];
-    p[i] = i % 2 ? vector(l.out, l.b) : matrix(l.in, l.out, l.w);
-    g[i] = i % 2 ? vector(l.out, l.db) : matrix(l.in, l.out, l.dw);
-    m[i] = m[i + PARAMETERS] = p[i];
-    m[i].data = zeros(l.in * l.out + l.out);
-    m[i + PARAMETERS].data = zeros(l.in * l.out + l.out);
-    params[i] = &p[i], gradients[i] = &g[i], moments[i] = &m[i], moments[i + PARAMETERS] = &m[i + PARAMETERS];
+    weights[i] = i % 2 ? &net[i / 2].b : &net[i / 2].w;
+    gradients[i] = i % 2 ? &net[i / 2].db : &net[i / 2].dw;
+  }
+  for (int i = 0; i < 2 * PARAMETERS; i++) {
+    moment[i] = *weights[i % PARAMETERS];
+    moment[i].data = zeros(HIDDEN * HIDDEN);  // enough for the largest
+    moments[i] = &moment[i];
   }
   BNNSOptimizerAdamFields adam = {.learning_rate = 0.005f, .beta1 = 0.9f, .beta2 = 0.999f, .gradient_scale = 1};
   adam.epsilon = 1e-8f;
@@ -99,27 +97,24 @@ int main(void) {
   for (int step = 1; step <= STEPS; step++) {
     const float* in = &x[0][0];
     for (int k = 0; k < LAYERS; in = net[k++].y) {
-      check(BNNSFilterApplyBatch(net[k].filter, POINTS, in, net[k].in, net[k].y, net[k].out) == 0, "forward");
+      check("forward", !BNNSFilterApplyBatch(net[k].filter, POINTS, in, net[k].in, net[k].y, net[k].out));
     }
     BNNSNDArrayDescriptor dz = vector(CLASSES, net[LAYERS - 1].dy);
-    int status =
-        BNNSLossFilterApplyBatch(loss_filter, POINTS, in, CLASSES, labels, CLASSES, NULL, 0, &loss, &dz, CLASSES);
-    check(status == 0, "loss");
+    check("loss", !BNNSLossFilterApplyBatch(judge, POINTS, in, CLASSES, labels, CLASSES, NULL, 0, &loss, &dz, CLASSES));
     for (int k = LAYERS - 1; k >= 0; k--) {  // the points themselves need no gradient: NULL below the first layer
-      const Layer l = net[k];
-      BNNSNDArrayDescriptor dy = vector(l.out, l.dy), dx = vector(l.in, k > 0 ? net[k - 1].dy : NULL);
-      status = BNNSFilterApplyBackwardBatch(l.filter, POINTS, k > 0 ? net[k - 1].y : &x[0][0], l.in, k > 0 ? &dx : NULL,
-                                            l.in, l.y, l.out, &dy, l.out, &g[2 * k], &g[2 * k + 1]);
-      check(status == 0, "backward");
+      Layer* l = &net[k];
+      BNNSNDArrayDescriptor dy = vector(l->out, l->dy), dx = vector(l->in, k > 0 ? net[k - 1].dy : NULL);
+      check("backward",
+            !BNNSFilterApplyBackwardBatch(l->filter, POINTS, k > 0 ? net[k - 1].y : &x[0][0], l->in, k > 0 ? &dx : NULL,
+                                          l->in, l->y, l->out, &dy, l->out, &l->dw, &l->db));
     }
     adam.time_step = (float)step;
-    status = BNNSOptimizerStep(BNNSOptimizerFunctionAdam, &adam, PARAMETERS, params, gradients, moments, NULL);
-    check(status == 0, "Adam");
+    check("Adam", !BNNSOptimizerStep(BNNSOptimizerFunctionAdam, &adam, PARAMETERS, weights, gradients, moments, NULL));
     if (step == 1) first = loss;
     if (step == 1 || step % 100 == 0) printf("step %4d  loss %.4f\n", step, loss);
   }
   for (int k = 0; k < LAYERS; k++) BNNSFilterDestroy(net[k].filter);
-  BNNSFilterDestroy(loss_filter);
+  BNNSFilterDestroy(judge);
   BNNSDestroyRandomGenerator(random);
   return loss < 0.05f * first ? 0 : 1;
 }

@@ -1,12 +1,15 @@
 // Packing of plain matrices: element (r, k) at data[r * row_stride + k * depth_stride], f32, f16 or bf16, into panels of
 // `tile` rows, f32 (pack.h). Three ways:
 //   rows contiguous    whole vectors are copied
-//   depth contiguous   4 x lanes blocks are transposed in registers
+//   depth contiguous   lanes x lanes blocks are transposed in registers; whole cache lines are read, because rows a power
+//                      of two apart share a cache set and a line may be gone when it is asked for again
 //   neither            elements are gathered one by one
 // A store may run past the row it writes, into the next k (written later) or the slack behind the panel. Where a panel
 // row takes several vectors, the last goes first, so that its overhang is overwritten too.
 
-#include <cstring>
+#include <hwy/cache_control.h>
+
+#include <cstdint>
 
 #include "src/gemm/pack.h"
 
@@ -59,6 +62,9 @@ void PackGather(const Source<T>& s, const PackedBlock& out) {
   }
 }
 
+// Rows of the source that are asked for ahead of their use: with 2 KB rows, 16 KB are on their way.
+inline constexpr ptrdiff_t kRowsAhead = 8;
+
 // k outermost: a row of the source is read from end to end, as the prefetchers like it.
 template <class T>
 void PackRows(const Source<T>& s, const PackedBlock& out) {
@@ -68,11 +74,17 @@ void PackRows(const Source<T>& s, const PackedBlock& out) {
   // Panels whose vectors, overhang included, lie within the source.
   size_t whole = 0;
   while ((whole + 1) * out.tile <= s.rows && whole * out.tile + last + lanes <= s.rows) ++whole;
+  const uintptr_t ahead_bytes = static_cast<uintptr_t>(s.depth_stride * kRowsAhead * static_cast<ptrdiff_t>(sizeof(T)));
   for (size_t k = 0; k < s.depth; ++k) {
     const T* from = s.data + static_cast<ptrdiff_t>(k) * s.depth_stride;
     float* to = out.data + k * out.tile;
+    // Short rows defeat the hardware's prefetchers; running past the matrix is harmless.
+    const char* ahead = reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(from) + ahead_bytes);
     if (out.tile == 2 * lanes) {
       for (size_t g = 0; g < whole; ++g) {
+        hwy::Prefetch(ahead);
+        if (out.tile * sizeof(T) > 64) hwy::Prefetch(ahead + 64);
+        ahead += out.tile * sizeof(T);
         const V v0 = LoadFloats(d, from), v1 = LoadFloats(d, from + lanes);
         hn::StoreU(v0, d, to);
         hn::StoreU(v1, d, to + lanes);
@@ -98,47 +110,82 @@ void PackRows(const Source<T>& s, const PackedBlock& out) {
 }
 
 #if !HWY_HAVE_SCALABLE
-// Four consecutive elements from each of `lanes` rows: 128-bit block b of the result holds row 4 * b.
-template <class T, class DF>
-HWY_INLINE hn::Vec<DF> LoadBlocks(DF d, const T* const* rows, size_t k) {
-  if constexpr (hn::MaxLanes(DF()) <= 4) {
-    return LoadFloats(d, rows[0] + k);
-  } else {
-    const hn::Half<DF> half;
-    return hn::Combine(d, LoadBlocks(half, rows + hn::Lanes(half), k), LoadBlocks(half, rows, k));
-  }
+// A 4 x 4 transpose in every 128-bit block.
+HWY_INLINE void TransposeBlocks(D d, V& v0, V& v1, V& v2, V& v3) {
+  const hn::Repartition<double, D> d64;
+  const auto p0 = hn::BitCast(d64, hn::InterleaveLower(d, v0, v1)), p1 = hn::BitCast(d64, hn::InterleaveLower(d, v2, v3));
+  const auto p2 = hn::BitCast(d64, hn::InterleaveUpper(d, v0, v1)), p3 = hn::BitCast(d64, hn::InterleaveUpper(d, v2, v3));
+  v0 = hn::BitCast(d, hn::InterleaveLower(d64, p0, p1));
+  v1 = hn::BitCast(d, hn::InterleaveUpper(d64, p0, p1));
+  v2 = hn::BitCast(d, hn::InterleaveLower(d64, p2, p3));
+  v3 = hn::BitCast(d, hn::InterleaveUpper(d64, p2, p3));
+}
+
+// to[j * stride] for j = 0 .. lanes - 1 is column j of the block whose row i begins at rows[i] + k. Stores go upwards in j
+// (see the overhang above). load(d, p) reads a vector.
+template <class T, class Load>
+HWY_INLINE void TransposeStore(D d, const T* const* rows, size_t k, size_t stride, float* to, Load load) {
+#define BNNS_LOAD4(name, i)                                                                                        \
+  V name##0 = load(d, rows[i] + k), name##1 = load(d, rows[i + 1] + k), name##2 = load(d, rows[i + 2] + k),        \
+    name##3 = load(d, rows[i + 3] + k);                                                                            \
+  TransposeBlocks(d, name##0, name##1, name##2, name##3);
+#define BNNS_STORE4(v0, v1, v2, v3, j)          \
+  hn::StoreU(v0, d, to + (j + 0) * stride);     \
+  hn::StoreU(v1, d, to + (j + 1) * stride);     \
+  hn::StoreU(v2, d, to + (j + 2) * stride);     \
+  hn::StoreU(v3, d, to + (j + 3) * stride);
+#if HWY_TARGET == HWY_AVX3
+  // Block b of an a_j, b_j, c_j, e_j holds column 4 b + j of four rows: a 4 x 4 transpose of blocks is left.
+  BNNS_LOAD4(a, 0) BNNS_LOAD4(b, 4) BNNS_LOAD4(c, 8) BNNS_LOAD4(e, 12)
+#define BNNS_BLOCKS(j)                                                                                             \
+  const V l##j = hn::ConcatLowerLower(d, c##j, a##j), m##j = hn::ConcatLowerLower(d, e##j, b##j);                  \
+  const V u##j = hn::ConcatUpperUpper(d, c##j, a##j), w##j = hn::ConcatUpperUpper(d, e##j, b##j);                  \
+  a##j = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(m##j), l##j);                                                    \
+  b##j = hn::OddEvenBlocks(m##j, hn::SwapAdjacentBlocks(l##j));                                                    \
+  c##j = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(w##j), u##j);                                                    \
+  e##j = hn::OddEvenBlocks(w##j, hn::SwapAdjacentBlocks(u##j));
+  BNNS_BLOCKS(0) BNNS_BLOCKS(1) BNNS_BLOCKS(2) BNNS_BLOCKS(3)
+#undef BNNS_BLOCKS
+  BNNS_STORE4(a0, a1, a2, a3, 0) BNNS_STORE4(b0, b1, b2, b3, 4) BNNS_STORE4(c0, c1, c2, c3, 8) BNNS_STORE4(e0, e1, e2, e3, 12)
+#elif HWY_TARGET == HWY_AVX2
+  BNNS_LOAD4(a, 0) BNNS_LOAD4(b, 4)
+  BNNS_STORE4(hn::ConcatLowerLower(d, b0, a0), hn::ConcatLowerLower(d, b1, a1), hn::ConcatLowerLower(d, b2, a2),
+              hn::ConcatLowerLower(d, b3, a3), 0)
+  BNNS_STORE4(hn::ConcatUpperUpper(d, b0, a0), hn::ConcatUpperUpper(d, b1, a1), hn::ConcatUpperUpper(d, b2, a2),
+              hn::ConcatUpperUpper(d, b3, a3), 4)
+#else   // 128-bit vectors
+  BNNS_LOAD4(a, 0)
+  BNNS_STORE4(a0, a1, a2, a3, 0)
+#endif
+#undef BNNS_LOAD4
+#undef BNNS_STORE4
 }
 
 template <class T>
 void PackDepth(const Source<T>& s, const PackedBlock& out) {
   const D d;
-  const hn::RepartitionToWide<decltype(hn::RebindToSigned<D>())> d64;
+  constexpr size_t kLanes = HWY_MAX_BYTES / sizeof(float);
   const size_t lanes = hn::Lanes(d);
-  const size_t depth4 = s.depth / 4 * 4;
   float* panel = out.data;
   for (size_t g = 0; g < s.rows; g += out.tile, panel += out.panel_stride) {
     const size_t rows = HWY_MIN(out.tile, s.rows - g);
     for (size_t r = (rows - 1) / lanes * lanes + lanes; r != 0;) {
       r -= lanes;
       // Rows that the source does not have are read from its last one; nobody looks at the result.
-      const T* row[HWY_MAX_BYTES / sizeof(float)];
+      const T* row[kLanes];
       for (size_t i = 0; i < lanes; ++i) {
         row[i] = s.data + static_cast<ptrdiff_t>(HWY_MIN(g + r + i, s.rows - 1)) * s.row_stride;
       }
       float* to = panel + r;
-      for (size_t k = 0; k < depth4; k += 4) {
-        const V v0 = LoadBlocks<T>(d, row, k), v1 = LoadBlocks<T>(d, row + 1, k);
-        const V v2 = LoadBlocks<T>(d, row + 2, k), v3 = LoadBlocks<T>(d, row + 3, k);
-        // 4 x 4 transposes in each 128-bit block: of 32-bit pairs, then of 64-bit pairs.
-        const auto p0 = hn::BitCast(d64, hn::InterleaveLower(d, v0, v1)), p1 = hn::BitCast(d64, hn::InterleaveLower(d, v2, v3));
-        const auto p2 = hn::BitCast(d64, hn::InterleaveUpper(d, v0, v1)), p3 = hn::BitCast(d64, hn::InterleaveUpper(d, v2, v3));
-        hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, p0, p1)), d, to + (k + 0) * out.tile);
-        hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, p0, p1)), d, to + (k + 1) * out.tile);
-        hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, p2, p3)), d, to + (k + 2) * out.tile);
-        hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, p2, p3)), d, to + (k + 3) * out.tile);
+      size_t k = 0;
+      for (; k + lanes <= s.depth; k += lanes) {
+        TransposeStore(d, row, k, out.tile, to + k * out.tile,
+                       [](D d, const T* p) HWY_ATTR { return LoadFloats(d, p); });
       }
-      for (size_t k = depth4; k < s.depth; ++k) {
-        hn::StoreU(Gather(d, s, g + r, HWY_MIN(lanes, s.rows - g - r), k), d, to + k * out.tile);
+      if (const size_t left = s.depth - k) {
+        HWY_ALIGN float block[kLanes * kLanes];
+        TransposeStore(d, row, k, lanes, block, [left](D d, const T* p) HWY_ATTR { return LoadFirst(d, p, left); });
+        for (size_t j = 0; j < left; ++j) hn::StoreU(hn::Load(d, block + j * lanes), d, to + (k + j) * out.tile);
       }
     }
   }

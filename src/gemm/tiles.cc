@@ -1,13 +1,13 @@
-// The blocked product. A task is a block of C; it walks the depth in blocks of kc:
+// The blocked product (README.md). A task is a block of C. Whatever is packed once and read by several tasks is packed
+// ahead, by all threads; whatever a single task reads, it packs itself, close to its use. Which of the two applies is
+// settled per operand, from the shape alone:
 //
-//   for each depth block                      (one; then C is added to)
-//     pack B: kc x nb, panels of two vectors  (stays in L2; or B is read in place)
-//     for each row tile of A                  (packed beforehand, packed now into L1, or read in place)
-//       for each panel of B: micro-kernel     (tile of C in registers)
-//   epilogue
+//   direct   read in place
+//   ahead    packed into shared memory before the tasks that read it start
+//   inside   packed by the task: B a depth block at a time (stays in L2), A a row tile at a time (stays in L1)
 //
-// Tasks share nothing, so one parallel_for runs them and threads never wait for each other. Few tasks with a long depth
-// are cut along the depth: each slice sums into a buffer of its own and a second pass adds the slices in order.
+// Few tasks with a long depth are cut along the depth: each slice sums into a buffer of its own and a last pass adds the
+// slices in order.
 #include <algorithm>
 
 #include "src/gemm/plan.h"
@@ -15,30 +15,35 @@
 namespace bnns::detail {
 namespace {
 
-constexpr size_t kDepthBlock = 256;          // 14 rows of A: 14 KB of L1; a panel of B: 32 KB, streamed from L2
-constexpr size_t kColumnBlock = 512;         // B block 512 KB: half of a 1 MB L2
+constexpr size_t kDepthBlock = 384;           // at most; 14 rows of A: 21 KB of L1; a panel of B: 48 KB, streamed from L2
+constexpr size_t kColumnBlock = 512;          // B block 768 KB at most
 constexpr size_t kRowBlock = 512;
-constexpr size_t kTaskWork = 1 << 20;        // multiply-adds: some 10 us
-constexpr size_t kMaxTasks = 32;             // beyond this, blocks are as large as the caches like
-constexpr size_t kPrepackBytes = 8 << 20;    // of A
-constexpr size_t kSlack = 16;                // floats behind a panel (pack.h)
+constexpr size_t kTaskWork = 1 << 20;         // multiply-adds: some 10 us
+constexpr size_t kMaxTasks = 16;              // beyond this, blocks are as large as the caches like
+constexpr size_t kAheadBytes = 8 << 20;       // of one operand at a time
+constexpr size_t kSlack = 16;                 // floats behind a panel (pack.h)
+
+enum class Source { direct, ahead, inside };
 
 struct Plan {
   TileKernels kernels;
-  size_t tile_rows = 0;               // all tiles but the last: m split evenly
+  size_t tile_rows = 0;                       // all tiles but the last: m split evenly
   size_t depth_block = 0, depth_blocks = 0;
   size_t row_block = 0, row_blocks = 0, column_block = 0, column_blocks = 0;
-  size_t slices = 1;                  // of the depth
-  bool a_direct = false, a_packed_ahead = false, b_direct = false;
-  size_t a_panel = 0, b_panel = 0;    // floats per packed panel
-  size_t ahead_floats = 0, slice_floats = 0, slice_stride = 0, thread_floats = 0;
+  size_t slices = 1;                          // of the depth
+  Source a = Source::inside, b = Source::inside;
+  bool phased = false;                        // one depth block at a time for all tasks, else all of the depth in a task
+  size_t row_chunk = 0, column_chunk = 0;     // phased: row and column blocks per phase
+  size_t a_panel = 0, b_panel = 0;            // floats per packed panel
+  size_t a_ahead = 0, b_ahead = 0, slice_floats = 0, slice_stride = 0, thread_floats = 0;
   size_t threads = 1;
 
-  size_t tasks() const { return row_blocks * column_blocks * slices; }
-  size_t floats() const { return ahead_floats + slice_floats * slices + thread_floats * threads; }
+  size_t tiles(size_t rows) const { return divide_up(rows, tile_rows); }
+  size_t panels(size_t columns) const { return divide_up(columns, kernels.columns); }
+  size_t floats() const { return a_ahead + b_ahead + slice_floats * slices + thread_floats * threads; }
 };
 
-bool is_direct(const Lens& lens) {
+bool is_plain(const Lens& lens) {
   return lens.strided() && lens.type == FloatType::f32;
 }
 
@@ -47,12 +52,10 @@ bool stride_collides(ptrdiff_t stride) {
   return stride % 256 == 0;
 }
 
-Plan make_plan(const GemmCall& call, Isa isa) {
-  Plan p;
-  p.kernels = tile_kernels(isa);
+void choose_blocks(const GemmCall& call, Plan& p) {
   const size_t columns = p.kernels.columns;
   p.tile_rows = divide_up(call.m, divide_up(call.m, p.kernels.rows));
-  p.depth_blocks = divide_up(call.k, kDepthBlock + kDepthBlock / 2);
+  p.depth_blocks = divide_up(call.k, kDepthBlock);
   p.depth_block = divide_up(call.k, p.depth_blocks);
   if (p.depth_blocks > 1) p.depth_block = round_up(p.depth_block, 8);
   p.depth_blocks = divide_up(call.k, p.depth_block);
@@ -78,148 +81,225 @@ Plan make_plan(const GemmCall& call, Isa isa) {
   // Even blocks.
   p.row_block = round_up(divide_up(call.m, p.row_blocks), p.tile_rows);
   p.column_block = round_up(divide_up(call.n, p.column_blocks), columns);
-  count();
-  if (p.row_blocks * p.column_blocks <= 4 && p.depth_blocks >= 4) {
-    p.slices = std::min(wanted / (p.row_blocks * p.column_blocks), p.depth_blocks / 2);
-    p.slices = std::max<size_t>(1, p.slices);
+  const size_t blocks = count();
+  if (blocks <= 4 && p.depth_blocks >= 4) p.slices = std::max<size_t>(1, std::min(wanted / blocks, p.depth_blocks / 2));
+}
+
+void choose_sources(const GemmCall& call, Plan& p) {
+  const size_t panels = p.column_block / p.kernels.columns;
+  if (is_plain(call.b) && call.b.row_stride == 1 &&
+      (p.row_block <= p.tile_rows || (!stride_collides(call.b.depth_stride) && call.k * call.n <= 16384))) {
+    p.b = Source::direct;
+  } else if (p.row_blocks > 1) {
+    p.b = Source::ahead;
   }
+  if (is_plain(call.a) && (call.a.row_stride == 1 || call.a.depth_stride == 1) && panels <= 8 &&
+      !stride_collides(call.a.row_stride == 1 ? call.a.depth_stride : call.a.row_stride)) {
+    p.a = Source::direct;
+  } else if (p.column_blocks > 1) {
+    p.a = Source::ahead;
+  }
+}
 
+Plan make_plan(const GemmCall& call, Isa isa) {
+  Plan p;
+  p.kernels = tile_kernels(isa);
+  choose_blocks(call, p);
+  choose_sources(call, p);
   p.a_panel = round_up(p.depth_block * p.tile_rows, 16) + kSlack;
-  p.b_panel = p.depth_block * columns + kSlack;
-  const size_t panels = p.column_block / columns;
-  p.b_direct = is_direct(call.b) && call.b.row_stride == 1 &&
-               (p.row_block <= p.tile_rows || (!stride_collides(call.b.depth_stride) && call.k * call.n <= 16384));
-  p.a_direct = is_direct(call.a) && (call.a.row_stride == 1 || call.a.depth_stride == 1) && panels <= 8 &&
-               !stride_collides(call.a.row_stride == 1 ? call.a.depth_stride : call.a.row_stride);
-  p.a_packed_ahead = !p.a_direct && p.column_blocks > 1 && call.m * call.k * sizeof(float) <= kPrepackBytes;
+  p.b_panel = p.depth_block * p.kernels.columns + kSlack;
 
-  if (p.a_packed_ahead) p.ahead_floats = p.a_panel * divide_up(call.m, p.tile_rows) * p.depth_blocks;
+  const bool a_large = call.m * call.k * sizeof(float) > kAheadBytes;
+  p.phased = p.slices == 1 && p.depth_blocks > 1 && (p.b == Source::ahead || (p.a == Source::ahead && a_large));
+  const size_t depths = p.phased ? 1 : p.depth_blocks;
+  const size_t limit = kAheadBytes / sizeof(float) / (p.depth_block * depths);   // rows or columns
+  p.row_chunk = p.a == Source::ahead ? std::clamp<size_t>(limit / p.row_block, 1, p.row_blocks) : p.row_blocks;
+  p.column_chunk = p.b == Source::ahead ? std::clamp<size_t>(limit / p.column_block, 1, p.column_blocks) : p.column_blocks;
+  if (!p.phased) p.row_chunk = p.row_blocks, p.column_chunk = p.column_blocks;
+  if (p.a == Source::ahead) p.a_ahead = p.a_panel * p.tiles(std::min(call.m, p.row_chunk * p.row_block)) * depths;
+  if (p.b == Source::ahead) p.b_ahead = p.b_panel * p.panels(std::min(call.n, p.column_chunk * p.column_block)) * depths;
+
   if (p.slices > 1) {
     p.slice_stride = round_up(call.n, 16);
     p.slice_floats = p.slice_stride * call.m;
   }
-  const bool b_tail = call.n % columns != 0;
-  p.thread_floats = (p.b_direct ? b_tail * p.b_panel : panels * p.b_panel) + (p.a_direct || p.a_packed_ahead ? 0 : p.a_panel);
+  if (p.a == Source::inside) p.thread_floats += p.a_panel;
+  if (p.b == Source::inside) p.thread_floats += p.b_panel * p.panels(p.column_block);
+  if (p.b == Source::direct && call.n % p.kernels.columns != 0) p.thread_floats += p.b_panel;
   p.thread_floats = round_up(p.thread_floats, 16);
-  p.threads = threads_for(call.threads, p.tasks(), call.m * call.n * call.k);
+  p.a_ahead = round_up(p.a_ahead, 16), p.b_ahead = round_up(p.b_ahead, 16);
+  p.threads = threads_for(call.threads, p.row_chunk * p.column_chunk * p.slices, call.m * call.n * call.k);
   return p;
 }
 
-struct Runner {
-  const GemmCall& call;
-  const Plan& p;
-  float* ahead;
-  float* slices;
-  float* scratch;
+// Some blocks of C over some depth blocks: what one phase covers.
+struct Phase {
+  Range row_blocks, column_blocks, depth_blocks;
+};
 
-  // All of A, panel after panel within each depth block.
-  void pack_ahead() const {
-    const size_t tiles = divide_up(call.m, p.tile_rows);
-    parallel_for(tiles * p.depth_blocks, p.threads, [&](size_t task, size_t) {
-      const size_t tile = task % tiles, block = task / tiles;
-      pack(call.a, rows_of(tile * p.tile_rows, p.tile_rows), depth_of(block),
-           {ahead + task * p.a_panel, p.tile_rows, p.a_panel});
+class Runner {
+ public:
+  Runner(const GemmCall& call, const Plan& p, float* memory)
+      : call_(call), p_(p), a_ahead_(memory), b_ahead_(a_ahead_ + p.a_ahead), slices_(b_ahead_ + p.b_ahead),
+        scratch_(slices_ + p.slice_floats * p.slices) {}
+
+  void run() {
+    const size_t depths = p_.phased ? 1 : p_.depth_blocks;
+    for (size_t j = 0; j < p_.column_blocks; j += p_.column_chunk) {
+      for (size_t d = 0; d < p_.depth_blocks; d += depths) {
+        for (size_t i = 0; i < p_.row_blocks; i += p_.row_chunk) {
+          phase_ = {{i, std::min(p_.row_blocks, i + p_.row_chunk)}, {j, std::min(p_.column_blocks, j + p_.column_chunk)}, {d, d + depths}};
+          pack_ahead(i == 0);
+          const size_t tasks = phase_.row_blocks.size() * phase_.column_blocks.size() * p_.slices;
+          parallel_for(tasks, p_.threads, [&](size_t task, size_t worker) { run_task(task, worker); });
+        }
+      }
+    }
+    if (p_.slices > 1) add_slices();
+  }
+
+ private:
+  Range rows_of(Range blocks) const { return {blocks.begin * p_.row_block, std::min(call_.m, blocks.end * p_.row_block)}; }
+  Range columns_of(Range blocks) const {
+    return {blocks.begin * p_.column_block, std::min(call_.n, blocks.end * p_.column_block)};
+  }
+  Range depth_of(size_t block) const {
+    return {block * p_.depth_block, std::min(call_.k, (block + 1) * p_.depth_block)};
+  }
+
+  // Packed panels of a depth block lie together, those of the next depth block follow.
+  float* a_ahead(size_t row, size_t block) const {
+    const Range rows = rows_of(phase_.row_blocks);
+    return a_ahead_ + ((block - phase_.depth_blocks.begin) * p_.tiles(rows.size()) + (row - rows.begin) / p_.tile_rows) * p_.a_panel;
+  }
+  float* b_ahead(size_t column, size_t block) const {
+    const Range columns = columns_of(phase_.column_blocks);
+    return b_ahead_ + ((block - phase_.depth_blocks.begin) * p_.panels(columns.size()) + (column - columns.begin) / p_.kernels.columns) * p_.b_panel;
+  }
+
+  void pack_ahead(bool with_b) {
+    // A task packs a few tiles of A, or 512 columns of B: rows of B are then read in long pieces.
+    const Range rows = rows_of(phase_.row_blocks), columns = columns_of(phase_.column_blocks);
+    const size_t a_step = 8 * p_.tile_rows, b_step = 512;
+    const size_t a_tasks = p_.a == Source::ahead ? divide_up(rows.size(), a_step) : 0;
+    const size_t b_tasks = p_.b == Source::ahead && with_b ? divide_up(columns.size(), b_step) : 0;
+    const size_t tasks = (a_tasks + b_tasks) * phase_.depth_blocks.size();
+    if (tasks == 0) return;
+    const size_t work = (a_tasks * a_step + b_tasks * b_step) * call_.k;
+    parallel_for(tasks, threads_for(p_.threads, tasks, work), [&](size_t task, size_t) {
+      const size_t block = phase_.depth_blocks.begin + task / (a_tasks + b_tasks);
+      const size_t i = task % (a_tasks + b_tasks);
+      if (i < a_tasks) {
+        const size_t begin = rows.begin + i * a_step;
+        pack(call_.a, {begin, std::min(rows.end, begin + a_step)}, depth_of(block), {a_ahead(begin, block), p_.tile_rows, p_.a_panel});
+      } else {
+        const size_t begin = columns.begin + (i - a_tasks) * b_step;
+        pack(call_.b, {begin, std::min(columns.end, begin + b_step)}, depth_of(block), {b_ahead(begin, block), p_.kernels.columns, p_.b_panel});
+      }
     });
   }
 
   void run_task(size_t task, size_t worker) const {
-    const size_t row = task % p.row_blocks, column = task / p.row_blocks % p.column_blocks;
-    const size_t slice = task / (p.row_blocks * p.column_blocks);
-    const Range rows = rows_of(row * p.row_block, p.row_block);
-    const Range columns{column * p.column_block, std::min(call.n, (column + 1) * p.column_block)};
-    const Range blocks{slice * p.depth_blocks / p.slices, (slice + 1) * p.depth_blocks / p.slices};
+    const size_t row = phase_.row_blocks.begin + task % phase_.row_blocks.size();
+    const size_t column = phase_.column_blocks.begin + task / phase_.row_blocks.size() % phase_.column_blocks.size();
+    const size_t slice = task / (phase_.row_blocks.size() * phase_.column_blocks.size());
+    const Range rows = rows_of({row, row + 1}), columns = columns_of({column, column + 1});
+    const size_t depths = phase_.depth_blocks.size();
+    const Range blocks{phase_.depth_blocks.begin + slice * depths / p_.slices, phase_.depth_blocks.begin + (slice + 1) * depths / p_.slices};
 
     GemmBlock g;
-    g.tile_rows = p.tile_rows;
+    g.tile_rows = p_.tile_rows;
     g.columns = columns.size();
-    if (p.slices > 1) {
-      g.c = slices + slice * p.slice_floats + rows.begin * p.slice_stride + columns.begin;
-      g.c_stride = p.slice_stride;
+    if (p_.slices > 1) {
+      g.c = slices_ + slice * p_.slice_floats + rows.begin * p_.slice_stride + columns.begin;
+      g.c_stride = p_.slice_stride;
     } else {
-      g.c = call.c + rows.begin * call.c_stride + columns.begin;
-      g.c_stride = call.c_stride;
-      g.accumulate = call.prepare(rows, columns);
-      g.stream = p.depth_blocks == 1 && can_stream(call);
+      g.c = call_.c + rows.begin * call_.c_stride + columns.begin;
+      g.c_stride = call_.c_stride;
+      g.accumulate = blocks.begin != 0 || call_.prepare(rows, columns);
+      g.stream = p_.depth_blocks == 1 && can_stream(call_);
     }
-    float* b_scratch = scratch + worker * p.thread_floats;
+    float* const scratch = scratch_ + worker * p_.thread_floats;
     for (size_t block = blocks.begin; block < blocks.end; ++block) {
       const Range depth = depth_of(block);
       g.depth = depth.size();
-      float* a_scratch = set_b(g, columns, depth, b_scratch);
-      multiply(g, rows, depth, block, a_scratch);
+      float* const rest = set_b(g, columns, depth, block, scratch);
+      multiply(g, rows, depth, block, rest);
       g.accumulate = true;
     }
-    if (p.slices == 1) call.finish(rows, columns);
+    if (p_.slices == 1 && blocks.end == p_.depth_blocks) call_.finish(rows, columns);
+  }
+
+  // Points g at B; returns the scratch that is left.
+  float* set_b(GemmBlock& g, Range columns, Range depth, size_t block, float* scratch) const {
+    const size_t width = p_.kernels.columns;
+    const PackedBlock packed{scratch, width, p_.b_panel};
+    if (p_.b == Source::direct) {
+      g.b = static_cast<const float*>(call_.b.data) + columns.begin + static_cast<ptrdiff_t>(depth.begin) * call_.b.depth_stride;
+      g.b_panel_stride = static_cast<ptrdiff_t>(width);
+      g.b_stride = call_.b.depth_stride;
+      const size_t tail = columns.size() % width;
+      if (tail == 0) return scratch;
+      pack(call_.b, {columns.end - tail, columns.end}, depth, packed);
+      g.b_tail = scratch;
+      return scratch + p_.b_panel;
+    }
+    g.b_panel_stride = static_cast<ptrdiff_t>(p_.b_panel);
+    g.b_stride = static_cast<ptrdiff_t>(width);
+    if (p_.b == Source::ahead) {
+      g.b = b_ahead(columns.begin, block);
+      return scratch;
+    }
+    pack(call_.b, columns, depth, packed);
+    g.b = scratch;
+    return scratch + p_.panels(columns.size()) * p_.b_panel;
+  }
+
+  void multiply(GemmBlock& g, Range rows, Range depth, size_t block, float* scratch) const {
+    g.rows = rows.size();
+    if (p_.a == Source::direct) {
+      g.a_depth_contiguous = call_.a.depth_stride == 1;
+      g.a_stride = g.a_depth_contiguous ? call_.a.row_stride : call_.a.depth_stride;
+      g.a_tile_stride = static_cast<ptrdiff_t>(p_.tile_rows) * call_.a.row_stride;
+      g.a = static_cast<const float*>(call_.a.data) + static_cast<ptrdiff_t>(rows.begin) * call_.a.row_stride +
+            static_cast<ptrdiff_t>(depth.begin) * call_.a.depth_stride;
+      return p_.kernels.block(g);
+    }
+    g.a_stride = static_cast<ptrdiff_t>(p_.tile_rows);
+    g.a_tile_stride = static_cast<ptrdiff_t>(p_.a_panel);
+    if (p_.a == Source::ahead) {
+      g.a = a_ahead(rows.begin, block);
+      return p_.kernels.block(g);
+    }
+    float* const c = g.c;
+    g.a = scratch;
+    for (size_t i = rows.begin; i < rows.end; i += p_.tile_rows) {
+      const Range tile{i, std::min(rows.end, i + p_.tile_rows)};
+      pack(call_.a, tile, depth, {scratch, p_.tile_rows, p_.a_panel});
+      g.rows = tile.size();
+      g.c = c + (i - rows.begin) * g.c_stride;
+      p_.kernels.block(g);
+    }
+    g.c = c;
   }
 
   // C = init + slice 0 + slice 1 + ...
   void add_slices() const {
-    const size_t rows = std::max<size_t>(1, 16384 / call.n), tasks = divide_up(call.m, rows);
-    parallel_for(tasks, threads_for(p.threads, tasks, p.slice_floats * p.slices), [&](size_t task, size_t) {
-      const Range part = rows_of(task * rows, rows);
-      const bool accumulate = call.prepare(part, {0, call.n});
+    const size_t rows = std::max<size_t>(1, 16384 / call_.n), tasks = divide_up(call_.m, rows);
+    parallel_for(tasks, threads_for(p_.threads, tasks, p_.slice_floats * p_.slices), [&](size_t task, size_t) {
+      const Range part{task * rows, std::min(call_.m, (task + 1) * rows)};
+      const bool accumulate = call_.prepare(part, {0, call_.n});
       for (size_t i = part.begin; i < part.end; ++i) {
-        add_rows(slices + i * p.slice_stride, p.slice_floats, p.slices, call.n, accumulate, call.c + i * call.c_stride);
+        add_rows(slices_ + i * p_.slice_stride, p_.slice_floats, p_.slices, call_.n, accumulate, call_.c + i * call_.c_stride);
       }
-      call.finish(part, {0, call.n});
+      call_.finish(part, {0, call_.n});
     });
   }
 
- private:
-  Range rows_of(size_t begin, size_t count) const { return {begin, std::min(call.m, begin + count)}; }
-  Range depth_of(size_t block) const {
-    return {block * p.depth_block, std::min(call.k, (block + 1) * p.depth_block)};
-  }
-
-  // Points g at B, packed where needed; returns the scratch that is left.
-  float* set_b(GemmBlock& g, Range columns, Range depth, float* buffer) const {
-    const size_t width = p.kernels.columns;
-    const PackedBlock packed{buffer, width, p.b_panel};
-    if (!p.b_direct) {
-      pack(call.b, columns, depth, packed);
-      g.b = buffer;
-      g.b_panel_stride = static_cast<ptrdiff_t>(p.b_panel);
-      g.b_stride = static_cast<ptrdiff_t>(width);
-      return buffer + p.column_block / width * p.b_panel;
-    }
-    g.b = static_cast<const float*>(call.b.data) + columns.begin + static_cast<ptrdiff_t>(depth.begin) * call.b.depth_stride;
-    g.b_panel_stride = static_cast<ptrdiff_t>(width);
-    g.b_stride = call.b.depth_stride;
-    if (const size_t tail = columns.size() % width) {
-      pack(call.b, {columns.end - tail, columns.end}, depth, packed);
-      g.b_tail = buffer;
-      return buffer + p.b_panel;
-    }
-    return buffer;
-  }
-
-  void multiply(GemmBlock& g, Range rows, Range depth, size_t block, float* buffer) const {
-    g.rows = rows.size();
-    if (p.a_direct) {
-      g.a_depth_contiguous = call.a.depth_stride == 1;
-      g.a_stride = g.a_depth_contiguous ? call.a.row_stride : call.a.depth_stride;
-      g.a_tile_stride = static_cast<ptrdiff_t>(p.tile_rows) * call.a.row_stride;
-      g.a = static_cast<const float*>(call.a.data) + static_cast<ptrdiff_t>(rows.begin) * call.a.row_stride +
-            static_cast<ptrdiff_t>(depth.begin) * call.a.depth_stride;
-      return p.kernels.block(g);
-    }
-    g.a_stride = static_cast<ptrdiff_t>(p.tile_rows);
-    g.a_tile_stride = static_cast<ptrdiff_t>(p.a_panel);
-    if (p.a_packed_ahead) {
-      g.a = ahead + (block * divide_up(call.m, p.tile_rows) + rows.begin / p.tile_rows) * p.a_panel;
-      return p.kernels.block(g);
-    }
-    float* const c = g.c;
-    g.a = buffer;
-    for (size_t i = rows.begin; i < rows.end; i += p.tile_rows) {
-      const Range tile{i, std::min(rows.end, i + p.tile_rows)};
-      pack(call.a, tile, depth, {buffer, p.tile_rows, p.a_panel});
-      g.rows = tile.size();
-      g.c = c + (i - rows.begin) * g.c_stride;
-      p.kernels.block(g);
-    }
-    g.c = c;
-  }
+  const GemmCall& call_;
+  const Plan& p_;
+  float *a_ahead_, *b_ahead_, *slices_, *scratch_;
+  Phase phase_;
 };
 
 }  // namespace
@@ -235,11 +315,7 @@ size_t tiles_workspace_bytes(const GemmCall& call) noexcept {
 
 void tiles_run(const GemmCall& call, void* workspace) noexcept {
   const Plan p = make_plan(call, isa());
-  float* const memory = static_cast<float*>(workspace);
-  const Runner runner{call, p, memory, memory + p.ahead_floats, memory + p.ahead_floats + p.slice_floats * p.slices};
-  if (p.a_packed_ahead) runner.pack_ahead();
-  parallel_for(p.tasks(), p.threads, [&](size_t task, size_t worker) { runner.run_task(task, worker); });
-  if (p.slices > 1) runner.add_slices();
+  Runner(call, p, static_cast<float*>(workspace)).run();
 }
 
 }  // namespace bnns::detail

@@ -121,7 +121,7 @@ HWY_INLINE hn::Vec<hn::Rebind<uint16_t, DF>> Float32ToBfloat16(DF df, hn::Vec<DF
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
   const auto rounded = hn::Add(hn::Add(bits, odd), hn::Set(du, 0x7FFFu));
   const auto nan = hn::Or(bits, hn::Set(du, 0x00400000u));
-  const auto out = hn::IfThenElse(hn::RebindMask(du, hn::Ne(v, v)), nan, rounded);
+  const auto out = hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), nan, rounded);  // Ne(v, v) is false on AVX2
   (void)df;
   return hn::DemoteTo(hn::Rebind<uint16_t, DF>(), hn::BitCast(di, hn::ShiftRight<16>(out)));
 }
@@ -170,7 +170,10 @@ HWY_INLINE hn::Vec<hn::Rebind<detail::StoredType<T>, DF>> ConvertFromFloat(DF df
     } else if constexpr (hwy::IsSame<T, int32_t>()) {
       return hn::NearestInt(ordered);  // saturates
     } else {
-      return hn::DemoteTo(hn::Rebind<T, DF>(), hn::NearestInt(ordered));  // saturates
+      // Clamped as floats: on AVX2 and AVX-512 Highway 1.0.3 demotes int32 above 32767 to uint8 0, not 255.
+      const auto low = hn::Set(df, static_cast<float>(hwy::LimitsMin<T>()));
+      const auto high = hn::Set(df, static_cast<float>(hwy::LimitsMax<T>()));
+      return hn::DemoteTo(hn::Rebind<T, DF>(), hn::NearestInt(hn::Min(hn::Max(ordered, low), high)));
     }
   }
 }

@@ -110,16 +110,17 @@ struct SumOp {
   }
 };
 
-// The largest, or NaN if there is one (hn::Max alone forgets NaN on x86).
+// The largest, or NaN if there is one (hn::Max alone forgets NaN on x86). NaN is found by IsNaN: in Highway 1.0.3
+// Ne(v, v) is an ordered comparison on AVX2 and AVX-512, false for NaN.
 struct MaxOp {
   static constexpr float kIdentity = -std::numeric_limits<float>::infinity();
   template <class D, class V>
   HWY_ATTR HWY_INLINE V operator()(D /*d*/, V a, V b) const {
-    return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::Ne(b, b)), b, a);
+    return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a);
   }
   template <class D, class V>
   HWY_ATTR HWY_INLINE float Lanes(D d, V v) const {
-    if (!hn::AllFalse(d, hn::Ne(v, v))) return std::numeric_limits<float>::quiet_NaN();
+    if (!hn::AllFalse(d, hn::IsNaN(v))) return std::numeric_limits<float>::quiet_NaN();
     return hn::GetLane(hn::MaxOfLanes(d, v));
   }
 };
@@ -129,11 +130,11 @@ struct MinOp {
   static constexpr float kIdentity = std::numeric_limits<float>::infinity();
   template <class D, class V>
   HWY_ATTR HWY_INLINE V operator()(D /*d*/, V a, V b) const {
-    return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::Ne(b, b)), b, a);
+    return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(b)), b, a);
   }
   template <class D, class V>
   HWY_ATTR HWY_INLINE float Lanes(D d, V v) const {
-    if (!hn::AllFalse(d, hn::Ne(v, v))) return std::numeric_limits<float>::quiet_NaN();
+    if (!hn::AllFalse(d, hn::IsNaN(v))) return std::numeric_limits<float>::quiet_NaN();
     return hn::GetLane(hn::MinOfLanes(d, v));
   }
 };

@@ -3,6 +3,7 @@
 //   Exp Exp2 Expm1                                 math_exp-inl.h
 //   Log Log2 Log1p                                 math_log-inl.h
 //   Sigmoid LogSigmoid Softplus Tanh Erf           math_activation-inl.h
+//   NormalCdf                                      the same             in double lanes
 //   Sin Cos Tan Asin Acos Atan                     math_trig-inl.h      in double lanes
 //   Pow Sinh Cosh Asinh Acosh Atanh                math_power-inl.h     in double lanes
 //

@@ -34,7 +34,7 @@ HWY_INLINE V ClampKeepNaN(D d, V x, float low, float high) {
 }
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-// One instruction does what takes six below: Exp 0.37 -> 0.29 ns/element (Zen 4, 4096 floats).
+// One instruction does what takes six below: Exp 0.206 -> 0.166 ns/element (Zen 4, 4096 floats).
 HWY_INLINE hn::Vec512<float> ScaleFloat(hn::Vec512<float> p, hn::Vec512<float> n) {
   return hn::Vec512<float>{_mm512_scalef_ps(p.raw, n.raw)};
 }

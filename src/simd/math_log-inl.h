@@ -54,7 +54,7 @@ HWY_INLINE LogParts<V> SplitNormal(D d, V x) {
 }
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-// getexp and getmant take subnormals as they are: Log 0.63 -> 0.45 ns/element (Zen 4, 4096 floats).
+// getexp and getmant take subnormals as they are: Log 0.318 -> 0.266 ns/element (Zen 4, 4096 floats).
 HWY_INLINE hn::Vec512<float> Exponent(hn::Vec512<float> x) { return hn::Vec512<float>{_mm512_getexp_ps(x.raw)}; }
 HWY_INLINE hn::Vec256<float> Exponent(hn::Vec256<float> x) { return hn::Vec256<float>{_mm256_getexp_ps(x.raw)}; }
 template <size_t N>

@@ -15,7 +15,7 @@
 
 // clang-format off
 #define BNNS_TEST_FUNCTIONS(X)                                                                                        \
-  X(Exp) X(Exp2) X(Expm1) X(Log) X(Log2) X(Log1p) X(Sigmoid) X(LogSigmoid) X(Softplus) X(Tanh) X(Erf)                 \
+  X(Exp) X(Exp2) X(Expm1) X(Log) X(Log2) X(Log1p) X(Sigmoid) X(LogSigmoid) X(Softplus) X(Tanh) X(Erf) X(NormalCdf)    \
   X(Sin) X(Cos) X(Tan) X(Asin) X(Acos) X(Atan) X(Sinh) X(Cosh) X(Asinh) X(Acosh) X(Atanh)
 // clang-format on
 
@@ -82,6 +82,7 @@ const Function kFunctions[] = {
     {"Softplus", run_Softplus, softplus_nan, 2},
     {"Tanh", run_Tanh, [](double x) { return std::tanh(x); }, 2},
     {"Erf", run_Erf, [](double x) { return std::erf(x); }, 4},
+    {"NormalCdf", run_NormalCdf, [](double x) { return 0.5 * std::erfc(-x * 0.70710678118654752440); }, 2},
     {"Sin", run_Sin, [](double x) { return std::sin(x); }, 2},
     {"Cos", run_Cos, [](double x) { return std::cos(x); }, 2},
     {"Tan", run_Tan, [](double x) { return std::tan(x); }, 4},
@@ -192,7 +193,7 @@ TEST(MathShape, BoundedFunctionsStayInBounds) {
   const std::vector<float> x = bit_patterns(0, size_t{1} << 20, 4099);
   std::vector<float> y(x.size());
   for_each_isa([&](Isa) {
-    for (const auto run : {run_Tanh, run_Erf, run_Sin, run_Cos}) {
+    for (const auto run : {run_Tanh, run_Erf, run_NormalCdf, run_Sin, run_Cos}) {
       run(x.data(), y.data(), x.size());
       for (size_t i = 0; i < x.size(); ++i) ASSERT_FALSE(std::fabs(y[i]) > 1) << x[i];
     }

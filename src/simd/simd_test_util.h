@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -42,11 +43,11 @@ inline bool exhaustive() {
 // after the largest, so that rounding over the edge is one ulp and not infinitely many. Wrong NaN: inf.
 inline double ulp_error(float y, double exact) {
   if (std::isnan(exact) || std::isnan(y)) return std::isnan(exact) && std::isnan(y) ? 0 : HUGE_VAL;
-  const double limit = 0x1p128;
-  const auto cap = [&](double v) { return std::fmin(std::fmax(v, -limit), limit); };
+  const auto cap = [](double v) { return v > 0x1p128 ? 0x1p128 : v < -0x1p128 ? -0x1p128 : v; };
   const double target = cap(exact);
-  const int exponent = target == 0 ? -126 : std::max(-126, std::min(127, std::ilogb(target)));
-  return std::fabs(cap(y) - target) / std::ldexp(1.0, exponent - 23);
+  const uint64_t field = std::bit_cast<uint64_t>(target) >> 52 & 0x7FF;
+  const uint64_t clamped = std::min<uint64_t>(std::max<uint64_t>(field, 1023 - 126), 1023 + 127);
+  return std::fabs(cap(y) - target) * std::bit_cast<double>((2046 - clamped + 23) << 52);  // times 1 / ulp
 }
 
 // Room for n elements of T whose end (or start) touches an inaccessible page: a stray access ends the process.

@@ -98,6 +98,7 @@ class Guarded {
   ~Guarded() { munmap(memory_, length_); }
   T* data() { return data_; }
   T& operator[](size_t i) { return data_[i]; }
+  const T& operator[](size_t i) const { return data_[i]; }
   size_t size() const { return n_; }
 
  private:

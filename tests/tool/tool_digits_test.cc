@@ -79,7 +79,7 @@ TEST(Digits, ThreadsChangeNothing) {
 TEST(Digits, BytesAreFixedBySeed) {
   const Dataset set = draw_digits(1, 0, 1000, 2);
   EXPECT_EQ(sha256_hex(set.pixels.data(), set.pixels.size()),
-            "4942217bd0fe522097901d46de9815ca0d15a48336dcd35974fc85ae8e86b5f2");
+            "faa51af13d7353c5c6a012590e2cdf3ef3836ec95f5c668d038c5adef8fb7bff");
 }
 
 TEST(Digits, SeedsAndStreamsDiffer) {

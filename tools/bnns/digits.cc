@@ -14,169 +14,11 @@
 #include <thread>
 #include <vector>
 
+#include "tools/bnns/digit_styles.h"
 #include "tools/bnns/prng.h"
 
 namespace bnns::tool {
 namespace {
-
-struct Point {
-  float x, y;
-};
-
-enum class Pen { curve, line };
-
-struct Stroke {
-  Pen pen;
-  std::vector<Point> points;
-};
-
-using Style = std::vector<Stroke>;
-
-// How people write each digit. Coordinates are what a hand would do in a box; the warp brings the variety.
-const std::array<std::vector<Style>, kClasses>& styles() {
-  static const std::array<std::vector<Style>, kClasses> kStyles = {{
-      // 0: round; narrow; begun at the top right and not quite closed
-      {{{Pen::curve,
-         {{.5f, 0},
-          {.14f, .18f},
-          {.04f, .5f},
-          {.14f, .83f},
-          {.5f, 1},
-          {.86f, .83f},
-          {.96f, .5f},
-          {.84f, .16f},
-          {.5f, 0},
-          {.3f, .06f}}}},
-       {{Pen::curve,
-         {{.52f, 0},
-          {.3f, .2f},
-          {.22f, .55f},
-          {.3f, .88f},
-          {.5f, 1},
-          {.7f, .86f},
-          {.78f, .5f},
-          {.7f, .15f},
-          {.52f, 0}}}},
-       {{Pen::curve,
-         {{.72f, .1f},
-          {.4f, .02f},
-          {.1f, .3f},
-          {.08f, .7f},
-          {.4f, 1},
-          {.8f, .86f},
-          {.94f, .45f},
-          {.76f, .12f},
-          {.5f, .1f}}}}},
-      // 1: a bar; with a flag; with flag and foot
-      {{{Pen::line, {{.5f, 0}, {.5f, .5f}, {.5f, 1}}}},
-       {{Pen::line, {{.3f, .24f}, {.56f, 0}, {.56f, .5f}, {.56f, 1}}}},
-       {{Pen::line, {{.32f, .2f}, {.55f, 0}, {.55f, 1}}}, {Pen::line, {{.3f, 1}, {.8f, .98f}}}}},
-      // 2: straight foot; loop at the foot; swung foot
-      {{{Pen::curve, {{.1f, .26f}, {.3f, .03f}, {.66f, .02f}, {.86f, .26f}, {.7f, .5f}, {.4f, .75f}, {.08f, 1}}},
-        {Pen::line, {{.08f, 1}, {.95f, .98f}}}},
-       {{Pen::curve,
-         {{.1f, .2f},
-          {.4f, 0},
-          {.8f, .12f},
-          {.8f, .4f},
-          {.5f, .75f},
-          {.2f, .97f},
-          {.06f, .86f},
-          {.24f, .76f},
-          {.55f, .9f},
-          {.96f, .95f}}}},
-       {{Pen::curve, {{.14f, .2f}, {.5f, 0}, {.85f, .25f}, {.55f, .6f}, {.1f, .95f}}},
-        {Pen::curve, {{.1f, .95f}, {.5f, .86f}, {.98f, 1}}}}},
-      // 3: two bowls; flat top; small loop at the waist
-      {{{Pen::curve, {{.12f, .15f}, {.45f, 0}, {.8f, .12f}, {.76f, .38f}, {.4f, .48f}}},
-        {Pen::curve, {{.4f, .48f}, {.8f, .56f}, {.9f, .8f}, {.5f, 1}, {.08f, .88f}}}},
-       {{Pen::line, {{.12f, .02f}, {.84f, 0}, {.42f, .4f}}},
-        {Pen::curve, {{.42f, .4f}, {.8f, .5f}, {.88f, .78f}, {.55f, 1}, {.1f, .92f}}}},
-       {{Pen::curve,
-         {{.1f, .12f},
-          {.5f, 0},
-          {.82f, .2f},
-          {.6f, .45f},
-          {.36f, .5f},
-          {.42f, .42f},
-          {.78f, .58f},
-          {.84f, .84f},
-          {.5f, 1},
-          {.1f, .94f}}}}},
-      // 4: open; closed; swung
-      {{{Pen::line, {{.22f, .02f}, {.1f, .56f}, {.92f, .54f}}}, {Pen::line, {{.74f, .12f}, {.7f, 1}}}},
-       {{Pen::line, {{.66f, 0}, {.06f, .66f}, {.96f, .66f}}}, {Pen::line, {{.66f, 0}, {.66f, 1}}}},
-       {{Pen::curve, {{.16f, .05f}, {.1f, .38f}, {.26f, .55f}, {.82f, .46f}}},
-        {Pen::line, {{.86f, .02f}, {.8f, .5f}, {.7f, 1}}}}},
-      // 5: bar, stem, bowl; in one swing; bar added last and loose
-      {{{Pen::line, {{.86f, .02f}, {.26f, 0}, {.18f, .44f}}},
-        {Pen::curve, {{.18f, .44f}, {.5f, .34f}, {.85f, .5f}, {.86f, .8f}, {.5f, 1}, {.08f, .9f}}}},
-       {{Pen::curve, {{.88f, .05f}, {.42f, .04f}, {.2f, .28f}, {.5f, .45f}, {.82f, .66f}, {.64f, .95f}, {.1f, .96f}}}},
-       {{Pen::line, {{.24f, .08f}, {.22f, .42f}}},
-        {Pen::curve, {{.22f, .42f}, {.6f, .4f}, {.84f, .64f}, {.66f, .95f}, {.12f, .98f}}},
-        {Pen::line, {{.24f, .06f}, {.92f, 0}}}}},
-      // 6: swung; steep with a small loop; wide loop
-      {{{Pen::curve,
-         {{.72f, 0},
-          {.36f, .25f},
-          {.1f, .65f},
-          {.25f, .95f},
-          {.66f, .98f},
-          {.86f, .75f},
-          {.6f, .55f},
-          {.26f, .65f},
-          {.14f, .82f}}}},
-       {{Pen::curve,
-         {{.5f, 0}, {.26f, .4f}, {.14f, .76f}, {.36f, 1}, {.72f, .9f}, {.72f, .66f}, {.4f, .6f}, {.16f, .78f}}}},
-       {{Pen::curve,
-         {{.8f, .06f},
-          {.4f, .1f},
-          {.1f, .5f},
-          {.16f, .88f},
-          {.56f, 1},
-          {.9f, .78f},
-          {.72f, .48f},
-          {.36f, .5f},
-          {.14f, .72f}}}}},
-      // 7: plain; crossed; bent; with a hook
-      {{{Pen::line, {{.06f, .02f}, {.92f, .02f}, {.4f, 1}}}},
-       {{Pen::line, {{.06f, .02f}, {.92f, .02f}, {.4f, 1}}}, {Pen::line, {{.32f, .52f}, {.84f, .5f}}}},
-       {{Pen::line, {{.06f, .1f}, {.9f, .04f}}}, {Pen::curve, {{.9f, .04f}, {.62f, .4f}, {.46f, .7f}, {.42f, 1}}}},
-       {{Pen::line, {{.1f, .2f}, {.08f, .04f}, {.9f, .02f}, {.46f, 1}}}}},
-      // 8: in one stroke; from two ovals
-      {{{Pen::curve,
-         {{.76f, .12f},
-          {.42f, 0},
-          {.18f, .2f},
-          {.42f, .44f},
-          {.76f, .64f},
-          {.82f, .88f},
-          {.5f, 1},
-          {.18f, .88f},
-          {.28f, .62f},
-          {.64f, .4f},
-          {.84f, .2f},
-          {.7f, .08f}}}},
-       {{Pen::curve, {{.5f, 0}, {.22f, .12f}, {.24f, .36f}, {.5f, .46f}, {.76f, .36f}, {.78f, .12f}, {.5f, 0}}},
-        {Pen::curve, {{.5f, .46f}, {.16f, .62f}, {.16f, .88f}, {.5f, 1}, {.84f, .88f}, {.84f, .62f}, {.5f, .46f}}}}},
-      // 9: straight stem; swung tail; stem that leans back
-      {{{Pen::curve, {{.82f, .16f}, {.5f, 0}, {.14f, .2f}, {.24f, .48f}, {.6f, .46f}, {.82f, .16f}}},
-        {Pen::line, {{.82f, .14f}, {.78f, 1}}}},
-       {{Pen::curve,
-         {{.8f, .14f},
-          {.46f, 0},
-          {.14f, .2f},
-          {.3f, .46f},
-          {.68f, .4f},
-          {.82f, .16f},
-          {.86f, .6f},
-          {.6f, .96f},
-          {.2f, .94f}}}},
-       {{Pen::curve, {{.78f, .2f}, {.5f, .02f}, {.18f, .22f}, {.32f, .46f}, {.64f, .4f}, {.78f, .14f}}},
-        {Pen::curve, {{.78f, .14f}, {.66f, .55f}, {.5f, 1}}}}},
-  }};
-  return kStyles;
-}
 
 struct Segment {
   Point a, b;
@@ -196,7 +38,7 @@ Point catmull_rom(Point p0, Point p1, Point p2, Point p3, float t) {
 
 // Steps 1 and 2: the chords of one written digit, still in the unit box.
 std::vector<std::vector<Point>> write_strokes(int digit, Prng& random) {
-  const auto& choices = styles()[static_cast<std::size_t>(digit)];
+  const auto& choices = digit_styles()[static_cast<std::size_t>(digit)];
   const Style& style = choices[random.below(static_cast<std::uint32_t>(choices.size()))];
   const float unrest = random.uniform(0.02f, 0.075f);
   std::vector<std::vector<Point>> written;
@@ -334,14 +176,14 @@ Dataset draw_digits(std::uint64_t seed, std::uint64_t stream, std::size_t count,
   set.rows = set.columns = kDigitSide;
   set.pixels.resize(count * kDigitSide * kDigitSide);
   set.labels.resize(count);
-  const std::uint64_t stream_seed = mix64(seed + stream);
+  const std::uint64_t stream_seed = Prng(seed, stream).next();
   const auto draw = [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       set.labels[i] = static_cast<std::uint8_t>(i % kClasses);
       draw_digit(stream_seed, i, set.labels[i], set.pixels.data() + i * kDigitSide * kDigitSide);
     }
   };
-  styles();  // built before the threads ask for it
+  digit_styles();  // built before the threads ask for it
   std::vector<std::jthread> helpers;
   const std::size_t shares = std::clamp<std::size_t>(threads, 1, 64);
   for (std::size_t t = 1; t < shares; ++t) {

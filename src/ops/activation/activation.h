@@ -56,15 +56,6 @@ float leaky_alpha_gradient(const float* x, const float* dy, size_t n) noexcept;
 // y = -log(-log(alpha u + beta) + beta)
 void gumbel_forward(const Activation& activation, const float* u, float* y, size_t n) noexcept;
 
-// Softmax or LogSoftmax of `columns` neighbouring columns at once: element r of column c is x[r * x_step + c].
-// In place is allowed.
-void softmax_columns_forward(const Activation& activation, const float* x, size_t x_step, float* y, size_t y_step,
-                             size_t rows, size_t columns) noexcept;
-// g from s = y (from_output) or s = x.
-void softmax_columns_backward(const Activation& activation, bool from_output, const float* s, size_t s_step,
-                              const float* dy, size_t dy_step, float* g, size_t g_step, size_t rows,
-                              size_t columns) noexcept;
-
 // ---- the stand-alone layer --------------------------------------------------------------------------------------
 
 // Everything a stand-alone layer needs, checked. i and o have equally many elements, paired in memory order

@@ -136,13 +136,13 @@ void ElementsForward(const Activation& activation, const float* x, float* y, siz
     case BNNSActivationFunctionErf:
       return Transform(x, y, n, [](auto d, auto v) HWY_ATTR { return Erf(d, v); });
     case BNNSActivationFunctionGELU:
-      return Transform(x, y, n, [](auto d, auto v) HWY_ATTR { return MulOrZero(d, v, NormalCdf(d, v).value); });
+      return Transform(x, y, n, [](auto d, auto v) HWY_ATTR { return MulOrZero(d, v, NormalCdf(d, v)); });
     case BNNSActivationFunctionGELUApproximationSigmoid:
       return Transform(x, y, n, [](auto d, auto v) HWY_ATTR {
         return MulOrZero(d, v, Sigmoid(d, hn::Mul(hn::Set(d, 1.702f), v)));
       });
     default:   // Identity; the functions of whole rows and of integers do not come here
-      if (x != y) std::memcpy(y, x, n * sizeof(float));
+      if (x != y && n) std::memcpy(y, x, n * sizeof(float));
   }
 }
 

@@ -70,29 +70,6 @@ HWY_INLINE V ExpNegSquare(D d, V x, float scale) {
   return hn::NegMulAdd(e, hn::Mul(low, hn::Set(d, scale)), e);
 }
 
-// The normal distribution's Phi(x), and its density times sqrt(2 pi).
-//   Phi(-t) = e^-(t^2/2) (1 - q) p(q),  q = (t - 4.25) / (t + 4.25),  t >= 0
-// p is a minimax fit of ours to e^(t^2/2) erfc(t/sqrt 2) / (2 (1 - q)) on 0 <= t <= 14.5, relative error 2^-25.
-template <class D, class V>
-HWY_INLINE ValueAndSlope<V> NormalCdf(D d, V x) {
-  const V b = hn::Set(d, 4.25f), one = hn::Set(d, 1.0f);
-  const V t = hn::Min(hn::Set(d, 15.0f), hn::Abs(x));
-  const V q = hn::Div(hn::Sub(t, b), hn::Add(t, b));
-  V p = hn::Set(d, -2.71598255e-05f);
-  p = hn::MulAdd(p, q, hn::Set(d, -4.21639161e-05f));
-  p = hn::MulAdd(p, q, hn::Set(d, 0.000257090782f));
-  p = hn::MulAdd(p, q, hn::Set(d, -8.8787594e-05f));
-  p = hn::MulAdd(p, q, hn::Set(d, -0.00227859779f));
-  p = hn::MulAdd(p, q, hn::Set(d, 0.0100320978f));
-  p = hn::MulAdd(p, q, hn::Set(d, -0.0259429384f));
-  p = hn::MulAdd(p, q, hn::Set(d, 0.0492032319f));
-  p = hn::MulAdd(p, q, hn::Set(d, -0.0735446885f));
-  p = hn::MulAdd(p, q, hn::Set(d, 0.0893593207f));
-  const V e = ExpNegSquare(d, x, 0.5f);
-  const V tail = hn::Mul(hn::Mul(hn::Sub(one, q), p), e);
-  return {IfNegative(d, x, tail, hn::Sub(one, tail)), e};
-}
-
 // The argument w of x sigmoid(w) = 0.5 x (1 + tanh(w / 2)), w = 2 alpha x (1 + beta x^2), and dw/dx.
 // |x| stops at 2^40, so that the cube stays finite; any w that matters is far beyond saturation there.
 template <class V>

@@ -1,4 +1,4 @@
-// LossFilter: checks a call, finds the factors of its reduction, cuts the batch into tasks and adds up their sums.
+// LossFilter: checks a call, finds the divisor of its reduction, cuts the batch into tasks and adds up their sums.
 
 #include "src/ops/loss/loss.h"
 
@@ -15,36 +15,6 @@ constexpr const char* kOp = "loss";
 // Tasks are cut by shape alone and their sums added in order, so the bits do not depend on the number of threads. At
 // most so many that the sums fit on the stack.
 constexpr size_t kMaxTasks = 256;
-
-// ---- memory that must not be shared ------------------------------------------------------------------------------
-
-struct Region {
-  const char* name;
-  const void* base;
-  size_t row, pitch, total;  // bytes of one sample, from sample to sample, of all
-};
-
-Region region(const char* name, const void* base, const Tensor& sample, size_t stride, size_t batch) {
-  return {name, base, sample.span_bytes(), stride * type_bytes(sample.type),
-          batch_bytes(batch, stride, sample, kOp, name)};
-}
-Region region(const char* name, const void* base, BNNSDataType type, size_t count) {
-  const size_t bytes = count * type_bytes(type);
-  return {name, base, bytes, bytes, bytes};
-}
-
-// Samples of two tensors may alternate in one buffer; apart from that, what is written shares no byte with the rest.
-void check_apart(const Region& a, const Region& b) {
-  const uintptr_t x = reinterpret_cast<uintptr_t>(a.base), y = reinterpret_cast<uintptr_t>(b.base);
-  if (!x || !y || x >= y + b.total || y >= x + a.total) return;
-  if (a.pitch == b.pitch && a.row <= a.pitch && b.row <= a.pitch) {
-    const size_t apart = x < y ? (y - x) % a.pitch : (a.pitch - (x - y) % a.pitch) % a.pitch;
-    if (apart >= a.row && a.pitch - apart >= b.row) return;
-  }
-  fail_invalid("%s: %s and %s overlap; a loss does not work in place", kOp, a.name, b.name);
-}
-
-// ---- reductions --------------------------------------------------------------------------------------------------
 
 // Sum and number of the non-zero weights of all terms. Where a term has n weights of its own (per-sample losses with
 // per-element weights) it counts with their mean, so that equal weights mean the same in all four forms.
@@ -125,6 +95,17 @@ void clear_gradient(const LossRun& run, size_t sample) noexcept {
   }
 }
 
+// Samples of two tensors may alternate in one buffer; apart from that, what is written shares no byte with the rest.
+void LossFilter::check_apart(const Region& a, const Region& b) {
+  const uintptr_t x = reinterpret_cast<uintptr_t>(a.base), y = reinterpret_cast<uintptr_t>(b.base);
+  if (!x || !y || !a.sample || !b.sample || x >= y + (b.samples - 1) * b.pitch + b.sample || y >= x + (a.samples - 1) * a.pitch + a.sample) return;
+  if (a.pitch == b.pitch && a.sample <= a.pitch && b.sample <= a.pitch) {
+    const size_t apart = x < y ? (y - x) % a.pitch : (a.pitch - (x - y) % a.pitch) % a.pitch;
+    if (apart >= a.sample && a.pitch - apart >= b.sample) return;
+  }
+  fail_invalid("%s: %s and %s overlap; a loss does not work in place", kOp, a.name, b.name);
+}
+
 LossFilter::LossFilter(const Options& options, const LossProblem& problem)
     : Filter(FilterKind::loss, options), problem_(problem), x_lens_(problem.x),
       weight_lens_(contiguous(problem.x.type)), out_lens_(contiguous(problem.out_type)) {
@@ -136,67 +117,72 @@ LossFilter::LossFilter(const Options& options, const LossProblem& problem)
   }
 }
 
-// Everything but the gradients. Nothing is written before all checks of a call are done.
-LossRun LossFilter::prepare(const LossCall& call) const {
+// Pointers, strides and weights. Nothing is written before all checks of a call are done.
+void LossFilter::prepare(const LossCall& call, LossRun* run) const {
   const Tensor& x = problem_.x;
   check_data(call.in, x.type, kOp, "in");
   check_data(call.labels, x.type, kOp, "labels");
-  LossRun run;
-  run.problem = &problem_;
-  run.batch = call.batch;
-  run.n = x.count;
+  run->problem = &problem_;
+  run->batch = call.batch;
+  run->n = x.count;
   const size_t element = type_bytes(x.type), elements = checked_mul(call.batch, x.count, "loss: batch_size");
   const size_t in_stride = input_batch_stride(call.in_stride, call.batch, x, kOp, "in_stride");
   const size_t labels_stride = input_batch_stride(call.labels_stride, call.batch, x, kOp, "labels_stride");
   // Kernels never write through x and labels.
-  run.x = {&x_lens_, const_cast<char*>(static_cast<const char*>(call.in)), in_stride * element};
-  run.labels = {&x_lens_, const_cast<char*>(static_cast<const char*>(call.labels)), labels_stride * element};
-  if (problem_.is_yolo() || call.weights_size == 0) return run;
+  run->x = {&x_lens_, const_cast<char*>(static_cast<const char*>(call.in)), in_stride * element};
+  run->labels = {&x_lens_, const_cast<char*>(static_cast<const char*>(call.labels)), labels_stride * element};
+  if (problem_.is_yolo() || call.weights_size == 0) return;
 
   if (call.weights_size != 1 && call.weights_size != call.batch && call.weights_size != elements) {
     fail_invalid("%s: weights_size is %zu, expected 0, 1, %zu = batch_size or %zu = batch_size * %zu", kOp,
                  call.weights_size, call.batch, elements, x.count);
   }
   check_data(call.weights, x.type, kOp, "weights");
-  run.weights = call.weights;
-  run.weight_lens = &weight_lens_;
+  run->weights = call.weights;
+  run->weight_lens = &weight_lens_;
   if (call.weights_size == 1) {
-    run.weight = *weight_lens_.read(call.weights, 0, 1, &run.weight);
+    run->weight = *weight_lens_.read(call.weights, 0, 1, &run->weight);
   } else {
-    run.form = call.weights_size == call.batch ? WeightForm::per_sample : WeightForm::per_element;
+    run->form = call.weights_size == call.batch ? WeightForm::per_sample : WeightForm::per_element;
   }
-  return run;
+}
+
+// in_delta, which must stay clear of what the call reads. lens lives as long as the run.
+LossFilter::Region LossFilter::attach_gradient(const LossCall& call, std::optional<Elements>* lens,
+                                               LossRun* run) const {
+  const Tensor dx = resolve_delta(call.in_delta, problem_.x, kOp, "in_delta");
+  const size_t stride = output_batch_stride(call.in_delta_stride, call.batch, dx, kOp, "in_delta_stride");
+  lens->emplace(dx);
+  run->dx = {&**lens, static_cast<char*>(dx.data), stride * type_bytes(dx.type)};
+  run->accumulate = dx.accumulate;
+  const Region region = {"in_delta", dx.data, dx.span_bytes(), run->dx.pitch, call.batch};
+  check_apart_from_inputs(region, call, *run);
+  return region;
+}
+
+void LossFilter::check_apart_from_inputs(const Region& written, const LossCall& call, const LossRun& run) const {
+  const size_t sample = problem_.x.span_bytes(), weights = run.weights ? call.weights_size : 0;
+  check_apart(written, {"in", call.in, sample, run.x.pitch, call.batch});
+  check_apart(written, {"labels", call.labels, sample, run.labels.pitch, call.batch});
+  check_apart(written, {"weights", call.weights, weights * type_bytes(problem_.x.type), 0, 1});
 }
 
 void LossFilter::forward(const LossCall& call, void* out) const {
   if (call.batch == 0) return;
-  LossRun run = prepare(call);
+  LossRun run;
+  prepare(call, &run);
   check_data(out, problem_.out_type, kOp, "out");
   const size_t values = problem_.reduced() ? 1 : call.batch * problem_.terms();
-  const size_t weights = problem_.is_yolo() ? 0 : call.weights_size;
-  const Region regions[] = {region("in", call.in, problem_.x, run.x.pitch / type_bytes(problem_.x.type), call.batch),
-                            region("labels", call.labels, problem_.x,
-                                   run.labels.pitch / type_bytes(problem_.x.type), call.batch),
-                            region("weights", call.weights, problem_.x.type, weights)};
-  const Region out_region = region("out", out, problem_.out_type, values);
-  for (const Region& other : regions) check_apart(out_region, other);
-  Elements dx_lens;
-  if (call.in_delta) {
-    const Tensor dx = resolve_delta(call.in_delta, problem_.x, kOp, "in_delta");
-    const size_t stride = output_batch_stride(call.in_delta_stride, call.batch, dx, kOp, "in_delta_stride");
-    dx_lens = Elements(dx);
-    run.dx = {&dx_lens, static_cast<char*>(dx.data), stride * type_bytes(dx.type)};
-    run.accumulate = dx.accumulate;
-    const Region dx_region = region("in_delta", dx.data, dx, stride, call.batch);
-    for (const Region& other : regions) check_apart(dx_region, other);
-    check_apart(dx_region, out_region);
-  }
+  const Region out_region = {"out", out, values * type_bytes(problem_.out_type), 0, 1};
+  check_apart_from_inputs(out_region, call, run);
+  std::optional<Elements> dx_lens;
+  if (call.in_delta) check_apart(attach_gradient(call, &dx_lens, &run), out_region);
 
   run.want_terms = true;
   if (!problem_.reduced()) {
     run.out = out;
     run.out_lens = &out_lens_;
-    execute(run);
+    execute(&run);
     return;
   }
   const double by = divisor(run);
@@ -206,18 +192,16 @@ void LossFilter::forward(const LossCall& call, void* out) const {
     return;
   }
   run.scale = static_cast<float>(1 / by);
-  write_value(out, execute(run) / by);
+  write_value(out, execute(&run) / by);
 }
 
 void LossFilter::backward(const LossCall& call, const BNNSNDArrayDescriptor* out_delta,
                           size_t out_delta_stride) const {
   if (call.batch == 0) return;
-  LossRun run = prepare(call);
-  const Tensor dx = resolve_delta(call.in_delta, problem_.x, kOp, "in_delta");
-  const size_t dx_stride = output_batch_stride(call.in_delta_stride, call.batch, dx, kOp, "in_delta_stride");
-  const Elements dx_lens(dx);
-  run.dx = {&dx_lens, static_cast<char*>(dx.data), dx_stride * type_bytes(dx.type)};
-  run.accumulate = dx.accumulate;
+  LossRun run;
+  prepare(call, &run);
+  std::optional<Elements> dx_lens;
+  const Region dx_region = attach_gradient(call, &dx_lens, &run);
 
   const Tensor dy = resolve_with_data(out_delta, kOp, "out_delta");
   if (!is_float(dy.type)) {
@@ -227,43 +211,39 @@ void LossFilter::backward(const LossCall& call, const BNNSNDArrayDescriptor* out
     fail_invalid("%s: out_delta has %zu elements, expected %zu: one for each loss of a sample", kOp, dy.count,
                  problem_.reduced() ? 1 : problem_.terms());
   }
-  const size_t dy_batch = problem_.reduced() ? 1 : call.batch;   // a reduced loss has one gradient: stride is ignored
-  const size_t dy_stride =
-      input_batch_stride(problem_.reduced() ? 0 : out_delta_stride, dy_batch, dy, kOp, "out_delta_stride");
-  const Region dx_region = region("in_delta", dx.data, dx, dx_stride, call.batch);
-  const size_t element = type_bytes(problem_.x.type), weights = problem_.is_yolo() ? 0 : call.weights_size;
-  check_apart(dx_region, region("in", call.in, problem_.x, run.x.pitch / element, call.batch));
-  check_apart(dx_region, region("labels", call.labels, problem_.x, run.labels.pitch / element, call.batch));
-  check_apart(dx_region, region("weights", call.weights, problem_.x.type, weights));
-  check_apart(dx_region, region("out_delta", dy.data, dy, dy_stride, dy_batch));
-
-  const Elements dy_lens(dy);
-  if (!problem_.reduced()) {
-    run.dy = {&dy_lens, static_cast<char*>(dy.data), dy_stride * type_bytes(dy.type)};
-    execute(run);
+  if (problem_.reduced()) {   // one gradient for the one value: its stride means nothing
+    check_apart(dx_region, {"out_delta", dy.data, type_bytes(dy.type), 0, 1});
+    const double by = divisor(run);
+    if (by == 0) return clear_gradients(run);
+    run.scale = static_cast<float>(load_element(dy, dy.data, 0) / by);
+    execute(&run);
     return;
   }
-  const double by = divisor(run);
-  if (by == 0) return clear_gradients(run);
-  run.scale = static_cast<float>(load_element(dy, dy.data, 0) / by);
-  execute(run);
+  const size_t stride = input_batch_stride(out_delta_stride, call.batch, dy, kOp, "out_delta_stride");
+  const Elements dy_lens(dy);
+  run.dy = {&dy_lens, static_cast<char*>(dy.data), stride * type_bytes(dy.type)};
+  check_apart(dx_region, {"out_delta", dy.data, dy.span_bytes(), run.dy.pitch, call.batch});
+  execute(&run);
 }
 
 // The sum of the terms, after terms and gradients are written.
-double LossFilter::execute(LossRun run) const {
+double LossFilter::execute(LossRun* run) const {
   const bool by_element = !problem_.per_sample() && !problem_.is_yolo();
-  if (by_element) merge_batch(&run);
+  if (by_element) merge_batch(run);
+  const auto kernel = by_element                                            ? element_loss
+                      : problem_.is_yolo()                                  ? yolo_loss
+                      : problem_.function == BNNSLossFunctionCosineDistance ? cosine_loss
+                                                                            : softmax_loss;
   // A unit is a chunk of a sample, a sample, or a grid row of a sample.
-  const size_t parts = by_element ? div_up(run.n, kLossChunk) : problem_.is_yolo() ? problem_.yolo.rows : 1;
-  const size_t units = run.batch * parts, unit = div_up(run.n, parts);
+  const size_t parts = by_element ? div_up(run->n, kLossChunk) : problem_.is_yolo() ? problem_.yolo.rows : 1;
+  const size_t units = run->batch * parts, unit = div_up(run->n, parts);
   const size_t per_task = std::max({size_t{1}, kLossChunk / unit, div_up(units, kMaxTasks)});
   const size_t tasks = div_up(units, per_task);
-  const size_t bytes = run.batch * run.n * 3 * sizeof(float);   // x, labels, dx
+  if (tasks == 1) return kernel(*run, {0, units});
+  const size_t bytes = run->batch * run->n * 3 * sizeof(float);   // x, labels, dx
   double sums[kMaxTasks];
   parallel_for(tasks, threads_for(options_.n_threads, tasks, bytes), [&](size_t task, size_t) {
-    const Range range{task * per_task, std::min(units, (task + 1) * per_task)};
-    sums[task] = by_element ? element_loss(run, range) : problem_.is_yolo() ? yolo_loss(run, range)
-                                                                            : sample_loss(run, range);
+    sums[task] = kernel(*run, {task * per_task, std::min(units, (task + 1) * per_task)});
   });
   double sum = 0;
   for (size_t task = 0; task < tasks; ++task) sum += sums[task];

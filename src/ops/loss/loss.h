@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "bnns/bnns.h"
@@ -96,8 +97,9 @@ inline constexpr size_t kLossChunk = 8192;
 
 // Element-wise losses over units [units.begin, units.end) of ceil(n / kLossChunk) chunks per sample.
 double element_loss(const LossRun& run, Range units) noexcept;
-// Per-sample losses over a range of samples.
-double sample_loss(const LossRun& run, Range samples) noexcept;
+// Per-sample losses over a range of samples: softmax_ce and categorical_ce, and cosine.
+double softmax_loss(const LossRun& run, Range samples) noexcept;
+double cosine_loss(const LossRun& run, Range samples) noexcept;
 // Yolo over grid rows: unit u is row u % rows of sample u / rows.
 double yolo_loss(const LossRun& run, Range units) noexcept;
 
@@ -137,8 +139,17 @@ class LossFilter final : public Filter {
   const LossProblem& problem() const { return problem_; }
 
  private:
-  LossRun prepare(const LossCall& call) const;
-  double execute(LossRun run) const;
+  // Memory of a tensor: `sample` bytes, `samples` times, `pitch` bytes apart.
+  struct Region {
+    const char* name;
+    const void* base;
+    size_t sample, pitch, samples;
+  };
+  static void check_apart(const Region& a, const Region& b);
+  void check_apart_from_inputs(const Region& written, const LossCall& call, const LossRun& run) const;
+  void prepare(const LossCall& call, LossRun* run) const;
+  Region attach_gradient(const LossCall& call, std::optional<Elements>* lens, LossRun* run) const;
+  double execute(LossRun* run) const;
   void write_value(void* out, double value) const;
 
   LossProblem problem_;

