@@ -30,152 +30,239 @@ inline constexpr size_t kTileRows = 14;
 
 #define BNNS_EACH_ROW(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
 
-struct TileOut {
+// What one call of the micro-kernel needs.
+struct TileArgs {
+  size_t depth;
+  const float* a;
+  ptrdiff_t a_stride;
+  const float* b;
+  ptrdiff_t b_stride;
   float* c;
   size_t c_stride;
   size_t columns;   // valid ones
   bool accumulate, stream;
+
+  // Extra::prefetch and Extra::copy. The depth is walked in chunks; step k of chunk i asks for the lines at
+  // prefetch + i * chunk_step + k * step, and `second` bytes further.
+  const char* prefetch;
+  size_t chunk;
+  ptrdiff_t chunk_step, step, second;
+  float* copy;   // Extra::copy: the panel of B, packed
 };
 
-// The tile's columns beyond out.columns must not be touched: it comes through memory, row by row.
-HWY_NOINLINE void StorePartial(const float* HWY_RESTRICT tile, size_t tile_stride, size_t rows, const TileOut& out) {
+enum class Extra { none, prefetch, copy };
+
+// The tile's columns beyond t.columns must not be touched: it comes through memory, row by row.
+HWY_NOINLINE void StorePartial(const float* HWY_RESTRICT tile, size_t tile_stride, size_t rows, const TileArgs& t) {
   for (size_t r = 0; r < rows; ++r) {
     const float* from = tile + r * tile_stride;
-    float* to = out.c + r * out.c_stride;
+    float* to = t.c + r * t.c_stride;
     size_t j = 0;
 #if HWY_TARGET == HWY_AVX3
     const D d;
-    for (; j < out.columns; j += hn::Lanes(d)) {
-      const auto mask = hn::FirstN(d, out.columns - j);
+    for (; j < t.columns; j += hn::Lanes(d)) {
+      const auto mask = hn::FirstN(d, t.columns - j);
       V v = hn::Load(d, from + j);
-      if (out.accumulate) v = hn::Add(v, hn::MaskedLoad(mask, d, to + j));
+      if (t.accumulate) v = hn::Add(v, hn::MaskedLoad(mask, d, to + j));
       hn::BlendedStore(v, mask, d, to + j);
     }
 #else
-    if (out.accumulate) {
-      for (; j < out.columns; ++j) to[j] += from[j];
+    if (t.accumulate) {
+      for (; j < t.columns; ++j) to[j] += from[j];
     } else {
-      for (; j < out.columns; ++j) to[j] = from[j];
+      for (; j < t.columns; ++j) to[j] = from[j];
     }
 #endif
   }
 }
 
-template <size_t kRows, size_t kVectors, bool kDepthContiguous>
-HWY_NOINLINE void Tile(size_t depth, const float* HWY_RESTRICT a, ptrdiff_t a_stride, const float* HWY_RESTRICT b,
-                       ptrdiff_t b_stride, const TileOut& out) {
+template <size_t kRows, size_t kVectors, bool kDepthContiguous, Extra kExtra>
+HWY_NOINLINE void Tile(const TileArgs& t) {
   const D d;
   const size_t lanes = hn::Lanes(d);
+  float* c = t.c;
+  const size_t c_stride = t.c_stride;
   // Rows of C are far apart; by the end of the depth loop they have arrived.
-  if (out.accumulate) {
+  if (t.accumulate) {
     for (size_t r = 0; r < kRows; ++r) {
-      hwy::Prefetch(out.c + r * out.c_stride);
-      if (kVectors == 2) hwy::Prefetch(out.c + r * out.c_stride + out.columns - 1);
+      hwy::Prefetch(c + r * c_stride);
+      if (kVectors == 2) hwy::Prefetch(c + r * c_stride + t.columns - 1);
     }
   }
 #define BNNS_ZERO(r) [[maybe_unused]] V c##r##_0 = hn::Zero(d), c##r##_1 = hn::Zero(d);
   BNNS_EACH_ROW(BNNS_ZERO)
 #undef BNNS_ZERO
-  [[maybe_unused]] const float* a5 = a + 5 * a_stride;    // five rows per base pointer: strides 0, s, 2s, 3s, 4s
-  [[maybe_unused]] const float* a10 = a + 10 * a_stride;
-  for (size_t k = 0; k < depth; ++k) {
-    const V b0 = hn::LoadU(d, b);
-    [[maybe_unused]] V b1 = b0;
-    if constexpr (kVectors == 2) b1 = hn::LoadU(d, b + lanes);
-    b += b_stride;
-#define BNNS_FMA(r)                                                                                              \
-  if constexpr (r < kRows) {                                                                                     \
-    const V x = hn::Set(d, !kDepthContiguous ? a[r] : (r < 5 ? a : r < 10 ? a5 : a10)[(r % 5) * a_stride]);      \
-    c##r##_0 = hn::MulAdd(x, b0, c##r##_0);                                                                      \
-    if constexpr (kVectors == 2) c##r##_1 = hn::MulAdd(x, b1, c##r##_1);                                         \
+  const float* HWY_RESTRICT a = t.a;
+  const float* HWY_RESTRICT b = t.b;
+  const ptrdiff_t a_stride = t.a_stride, b_stride = t.b_stride;
+  [[maybe_unused]] const float* HWY_RESTRICT a5 = a + 5 * a_stride;   // five rows per base: 0, s, 2s, 3s, 4s
+  [[maybe_unused]] const float* HWY_RESTRICT a10 = a + 10 * a_stride;
+  [[maybe_unused]] float* HWY_RESTRICT copy = t.copy;
+  [[maybe_unused]] const char* chunk_start = t.prefetch;
+  [[maybe_unused]] const ptrdiff_t step = t.step, second = t.second;
+  size_t left = t.depth;
+  while (left != 0) {
+    const size_t steps = kExtra == Extra::none ? left : HWY_MIN(left, t.chunk);
+    [[maybe_unused]] const char* ahead = chunk_start;
+    for (size_t k = 0; k < steps; ++k) {
+      const V b0 = hn::LoadU(d, b);
+      [[maybe_unused]] V b1 = b0;
+      if constexpr (kVectors == 2) b1 = hn::LoadU(d, b + lanes);
+      b += b_stride;
+      if constexpr (kExtra != Extra::none) {
+        hwy::Prefetch(ahead);
+        hwy::Prefetch(ahead + second);
+        ahead += step;
+      }
+      if constexpr (kExtra == Extra::copy) {
+        hn::Store(b0, d, copy);
+        hn::Store(b1, d, copy + lanes);
+        copy += 2 * lanes;
+      }
+#define BNNS_FMA(r)                                                                                            \
+  if constexpr (r < kRows) {                                                                                   \
+    const V x = hn::Set(d, !kDepthContiguous ? a[r] : (r < 5 ? a : r < 10 ? a5 : a10)[(r % 5) * a_stride]);    \
+    c##r##_0 = hn::MulAdd(x, b0, c##r##_0);                                                                    \
+    if constexpr (kVectors == 2) c##r##_1 = hn::MulAdd(x, b1, c##r##_1);                                       \
   }
-    BNNS_EACH_ROW(BNNS_FMA)
+      BNNS_EACH_ROW(BNNS_FMA)
 #undef BNNS_FMA
-    if constexpr (kDepthContiguous) {
-      ++a, ++a5, ++a10;
-    } else {
-      a += a_stride;
+      if constexpr (kDepthContiguous) {
+        ++a, ++a5, ++a10;
+      } else {
+        a += a_stride;
+      }
     }
+    left -= steps;
+    if constexpr (kExtra != Extra::none) chunk_start += t.chunk_step;
   }
 
-  float* c = out.c;
-  if (out.columns != kVectors * lanes) {
+  if (t.columns != kVectors * lanes) {
     HWY_ALIGN float tile[kRows * kVectors * HWY_MAX_BYTES / sizeof(float)];
-#define BNNS_SPILL(r)                                                                                    \
-  if constexpr (r < kRows) {                                                                             \
-    hn::Store(c##r##_0, d, tile + r * kVectors * lanes);                                                 \
-    if constexpr (kVectors == 2) hn::Store(c##r##_1, d, tile + r * kVectors * lanes + lanes);            \
+#define BNNS_SPILL(r)                                                                          \
+  if constexpr (r < kRows) {                                                                   \
+    hn::Store(c##r##_0, d, tile + r * kVectors * lanes);                                       \
+    if constexpr (kVectors == 2) hn::Store(c##r##_1, d, tile + r * kVectors * lanes + lanes);  \
   }
     BNNS_EACH_ROW(BNNS_SPILL)
 #undef BNNS_SPILL
-    StorePartial(tile, kVectors * lanes, kRows, out);
-  } else if (out.accumulate) {
-#define BNNS_ADD(r)                                                                                                \
-  if constexpr (r < kRows) {                                                                                       \
-    hn::StoreU(hn::Add(hn::LoadU(d, c), c##r##_0), d, c);                                                          \
-    if constexpr (kVectors == 2) hn::StoreU(hn::Add(hn::LoadU(d, c + lanes), c##r##_1), d, c + lanes);             \
-    c += out.c_stride;                                                                                             \
+    StorePartial(tile, kVectors * lanes, kRows, t);
+  } else if (t.accumulate) {
+#define BNNS_ADD(r)                                                                                       \
+  if constexpr (r < kRows) {                                                                              \
+    hn::StoreU(hn::Add(hn::LoadU(d, c), c##r##_0), d, c);                                                 \
+    if constexpr (kVectors == 2) hn::StoreU(hn::Add(hn::LoadU(d, c + lanes), c##r##_1), d, c + lanes);    \
+    c += c_stride;                                                                                        \
   }
     BNNS_EACH_ROW(BNNS_ADD)
 #undef BNNS_ADD
-  } else if (out.stream) {
-#define BNNS_STREAM(r)                                                   \
-  if constexpr (r < kRows) {                                             \
-    hn::Stream(c##r##_0, d, c);                                          \
-    if constexpr (kVectors == 2) hn::Stream(c##r##_1, d, c + lanes);     \
-    c += out.c_stride;                                                   \
+  } else if (t.stream) {
+#define BNNS_STREAM(r)                                                  \
+  if constexpr (r < kRows) {                                            \
+    hn::Stream(c##r##_0, d, c);                                         \
+    if constexpr (kVectors == 2) hn::Stream(c##r##_1, d, c + lanes);    \
+    c += c_stride;                                                      \
   }
     BNNS_EACH_ROW(BNNS_STREAM)
 #undef BNNS_STREAM
   } else {
-#define BNNS_STORE(r)                                                    \
-  if constexpr (r < kRows) {                                             \
-    hn::StoreU(c##r##_0, d, c);                                          \
-    if constexpr (kVectors == 2) hn::StoreU(c##r##_1, d, c + lanes);     \
-    c += out.c_stride;                                                   \
+#define BNNS_STORE(r)                                                   \
+  if constexpr (r < kRows) {                                            \
+    hn::StoreU(c##r##_0, d, c);                                         \
+    if constexpr (kVectors == 2) hn::StoreU(c##r##_1, d, c + lanes);    \
+    c += c_stride;                                                      \
   }
     BNNS_EACH_ROW(BNNS_STORE)
 #undef BNNS_STORE
   }
 }
 
-using TileFunction = void (*)(size_t, const float*, ptrdiff_t, const float*, ptrdiff_t, const TileOut&);
+using TileFunction = void (*)(const TileArgs&);
 
-// Exact kernels for 1 to kTileRows rows: [vectors - 1][rows - 1].
-template <bool kDepthContiguous>
-TileFunction FindTile(size_t rows, size_t vectors) {
-#define BNNS_ENTRY(r)                                                                        \
-  case r + 1:                                                                                \
-    if constexpr (r < kTileRows) {                                                           \
-      return vectors == 2 ? &Tile<r + 1, 2, kDepthContiguous> : &Tile<r + 1, 1, kDepthContiguous>; \
-    }                                                                                        \
+// The kernel for exactly `rows` rows, 1 to kTileRows.
+template <size_t kVectors, bool kDepthContiguous, Extra kExtra>
+TileFunction FindTile(size_t rows) {
+#define BNNS_ENTRY(r)                                                                                 \
+  case r + 1:                                                                                         \
+    if constexpr (r < kTileRows) return &Tile<r + 1, kVectors, kDepthContiguous, kExtra>;             \
     break;
   switch (rows) { BNNS_EACH_ROW(BNNS_ENTRY) }
 #undef BNNS_ENTRY
   return nullptr;
 }
 
+TileFunction FindPlainTile(size_t rows, size_t vectors, bool depth_contiguous) {
+  if (depth_contiguous) return vectors == 2 ? FindTile<2, true, Extra::none>(rows) : FindTile<1, true, Extra::none>(rows);
+  return vectors == 2 ? FindTile<2, false, Extra::none>(rows) : FindTile<1, false, Extra::none>(rows);
+}
+
+// One full panel against all row tiles, while the next panel is brought into the cache.
+void PanelBlock(const GemmBlock& g, TileArgs t) {
+  const size_t tiles = (g.rows + g.tile_rows - 1) / g.tile_rows;
+  const char* const data = static_cast<const char*>(g.ahead.data);
+  const size_t lines = HWY_MAX(size_t{1}, (g.ahead.bytes + 63) / 64);
+  const size_t share = (g.ahead.rows + tiles - 1) / tiles;   // rows of the next panel per tile
+  for (size_t i = 0, tile = 0; i < g.rows; i += g.tile_rows, ++tile) {
+    const size_t rows = HWY_MIN(g.tile_rows, g.rows - i);
+    t.a = g.a + static_cast<ptrdiff_t>(tile) * g.a_tile_stride;
+    t.c = g.c + i * g.c_stride;
+    const bool copies = g.b_copy != nullptr && tiles > 1;
+    if (!data || (g.b_copy && tile != 0)) {
+      t.prefetch = reinterpret_cast<const char*>(t.b);
+      t.chunk = t.depth, t.chunk_step = t.step = t.second = 0;
+    } else if (g.b_copy) {
+      // Row k of the next panel while row k of this one is read: they are neighbours, often in one page.
+      t.prefetch = data;
+      t.chunk = t.depth, t.chunk_step = 0, t.step = g.ahead.row_bytes, t.second = 64;
+    } else {
+      // A row per chunk, and a second row with it where one per chunk is not enough.
+      t.prefetch = data + static_cast<ptrdiff_t>(tile * share) * g.ahead.row_bytes;
+      t.chunk = lines, t.chunk_step = g.ahead.row_bytes, t.step = 64;
+      t.second = share * lines <= t.depth ? 0 : static_cast<ptrdiff_t>((share + 1) / 2) * g.ahead.row_bytes;
+    }
+    if (copies && tile == 0) {
+      t.copy = g.b_copy;
+      FindTile<2, false, Extra::copy>(rows)(t);
+      t.b = g.b_copy;
+      t.b_stride = static_cast<ptrdiff_t>(t.columns);
+    } else if (!data || (g.b_copy && tile != 0)) {
+      FindTile<2, false, Extra::none>(rows)(t);
+    } else {
+      FindTile<2, false, Extra::prefetch>(rows)(t);
+    }
+  }
+}
+
 void Block(const GemmBlock& g) {
   const D d;
   const size_t lanes = hn::Lanes(d), panel = 2 * lanes;
+  TileArgs t{};
+  t.depth = g.depth, t.a_stride = g.a_stride, t.b = g.b, t.b_stride = g.b_stride;
+  t.c_stride = g.c_stride, t.columns = panel, t.accumulate = g.accumulate, t.stream = g.stream;
+  if (g.columns == panel && !g.a_depth_contiguous && (g.b_copy || g.ahead.data)) {
+    PanelBlock(g, t);
+    if (g.stream) hwy::FlushStream();
+    return;
+  }
   for (size_t i = 0; i < g.rows; i += g.tile_rows) {
     const size_t rows = HWY_MIN(g.tile_rows, g.rows - i);
-    const auto find = g.a_depth_contiguous ? &FindTile<true> : &FindTile<false>;
-    const TileFunction wide = find(rows, 2);
-    const float* a = g.a + static_cast<ptrdiff_t>(i / g.tile_rows) * g.a_tile_stride;
-    const float* b = g.b;
-    TileOut out{g.c + i * g.c_stride, g.c_stride, panel, g.accumulate, g.stream};
+    t.a = g.a + static_cast<ptrdiff_t>(i / g.tile_rows) * g.a_tile_stride;
+    t.b = g.b, t.b_stride = g.b_stride;
+    t.c = g.c + i * g.c_stride;
+    t.columns = panel;
     size_t left = g.columns;
-    for (; left >= panel; left -= panel) {
-      wide(g.depth, a, g.a_stride, b, g.b_stride, out);
-      b += g.b_panel_stride;
-      out.c += panel;
+    if (left >= panel) {
+      const TileFunction run = FindPlainTile(rows, 2, g.a_depth_contiguous);
+      for (; left >= panel; left -= panel) {
+        run(t);
+        t.b += g.b_panel_stride;
+        t.c += panel;
+      }
     }
     if (left != 0) {
-      out.columns = left;
-      const float* tail = g.b_tail ? g.b_tail : b;
-      const ptrdiff_t stride = g.b_tail ? static_cast<ptrdiff_t>(panel) : g.b_stride;
-      find(rows, left > lanes ? 2 : 1)(g.depth, a, g.a_stride, tail, stride, out);
+      t.columns = left;
+      if (g.b_tail) t.b = g.b_tail, t.b_stride = static_cast<ptrdiff_t>(panel);
+      FindPlainTile(rows, left > lanes ? 2 : 1, g.a_depth_contiguous)(t);
     }
   }
   if (g.stream) hwy::FlushStream();

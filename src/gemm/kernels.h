@@ -8,6 +8,13 @@
 
 namespace bnns {
 
+// Memory that will be read soon: `rows` pieces of `bytes` bytes, row_bytes apart. Kernels ask for it while they compute.
+struct Ahead {
+  const void* data = nullptr;
+  ptrdiff_t row_bytes = 0;
+  size_t rows = 0, bytes = 0;
+};
+
 // C (rows x columns) = or += A (rows x depth) * B (depth x columns), on one thread.
 struct GemmBlock {
   size_t rows = 0, columns = 0, depth = 0;
@@ -25,6 +32,12 @@ struct GemmBlock {
   const float* b = nullptr;
   ptrdiff_t b_panel_stride = 0, b_stride = 0;
   const float* b_tail = nullptr;
+
+  // For one full panel and A not a_depth_contiguous: the first row tile leaves a packed copy of the panel here, the other
+  // tiles read that one.
+  float* b_copy = nullptr;
+  // For one panel: the next one.
+  Ahead ahead;
 
   float* c = nullptr;
   size_t c_stride = 0;

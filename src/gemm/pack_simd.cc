@@ -102,10 +102,18 @@ void PackRows(const Source<T>& s, const PackedBlock& out) {
       }
     }
   }
-  if (whole * out.tile < s.rows) {
-    const size_t done = whole * out.tile;
-    const Source<T> rest{s.data + done, s.row_stride, s.depth_stride, s.rows - done, s.depth};
-    PackGather(rest, {out.data + whole * out.panel_stride, out.tile, out.panel_stride});
+  // Panels at the edge: the last vector, or two, of a row are partial.
+  for (size_t g = whole; g * out.tile < s.rows; ++g) {
+    const size_t rows = HWY_MIN(out.tile, s.rows - g * out.tile);
+    float* panel = out.data + g * out.panel_stride;
+    for (size_t k = 0; k < s.depth; ++k, panel += out.tile) {
+      const T* from = s.data + g * out.tile + static_cast<ptrdiff_t>(k) * s.depth_stride;
+      for (size_t r = (rows - 1) / lanes * lanes + lanes; r != 0;) {
+        r -= lanes;
+        const size_t left = s.rows - g * out.tile - r;
+        hn::StoreU(left >= lanes ? LoadFloats(d, from + r) : LoadFirst(d, from + r, left), d, panel + r);
+      }
+    }
   }
 }
 

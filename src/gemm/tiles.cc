@@ -4,7 +4,9 @@
 //
 //   direct   read in place
 //   ahead    packed into shared memory before the tasks that read it start
-//   inside   packed by the task: B a depth block at a time (stays in L2), A a row tile at a time (stays in L1)
+//   inside   packed by the task. If B is inside, its panels are packed one at a time and meet all row tiles of A at once,
+//            while the next panel is fetched from memory: a large matrix of weights passes through once, at the speed of
+//            memory. Else A is packed a row tile at a time, into L1.
 //
 // Few tasks with a long depth are cut along the depth: each slice sums into a buffer of its own and a last pass adds the
 // slices in order.
@@ -15,12 +17,14 @@
 namespace bnns::detail {
 namespace {
 
-constexpr size_t kDepthBlock = 384;           // at most; 14 rows of A: 21 KB of L1; a panel of B: 48 KB, streamed from L2
-constexpr size_t kColumnBlock = 512;          // B block 768 KB at most
+constexpr size_t kDepthBlock = 512;           // at most; 14 rows of A: 28 KB; a panel of B: 64 KB, streamed from L2
+constexpr size_t kColumnBlock = 512;          // B block 1 MB at most
 constexpr size_t kRowBlock = 512;
 constexpr size_t kTaskWork = 1 << 20;         // multiply-adds: some 10 us
 constexpr size_t kMaxTasks = 16;              // beyond this, blocks are as large as the caches like
 constexpr size_t kAheadBytes = 8 << 20;       // of one operand at a time
+constexpr size_t kDirectSize = 16384;         // elements of B: they stay in cache as they are
+constexpr size_t kDirectColumns = 256;        // beyond this, packing a tile of A costs less than it saves
 constexpr size_t kSlack = 16;                 // floats behind a panel (pack.h)
 
 enum class Source { direct, ahead, inside };
@@ -69,32 +73,35 @@ void choose_blocks(const GemmCall& call, Plan& p) {
     p.column_blocks = divide_up(call.n, p.column_block);
     return p.row_blocks * p.column_blocks;
   };
-  while (count() < wanted) {
-    if (p.column_block >= 4 * columns || (p.column_block >= 2 * columns && p.row_block < 2 * p.tile_rows)) {
-      p.column_block = round_up(p.column_block / 2, columns);
-    } else if (p.row_block >= 2 * p.tile_rows) {
-      p.row_block = round_up(p.row_block / 2, p.tile_rows);
-    } else {
-      break;
-    }
+  const auto halve_columns = [&](size_t panels) {
+    while (count() < wanted && p.column_block >= 2 * panels * columns) p.column_block = round_up(p.column_block / 2, columns);
+  };
+  const auto halve_rows = [&](size_t tiles) {
+    while (count() < wanted && p.row_block >= 2 * tiles * p.tile_rows) p.row_block = round_up(p.row_block / 2, p.tile_rows);
+  };
+  halve_columns(2);
+  halve_rows(4);
+  if (count() < wanted && p.depth_blocks >= 4) {
+    p.slices = std::max<size_t>(1, std::min(wanted / count(), p.depth_blocks / 2));
+  } else {
+    halve_columns(1);
+    halve_rows(1);
   }
   // Even blocks.
   p.row_block = round_up(divide_up(call.m, p.row_blocks), p.tile_rows);
   p.column_block = round_up(divide_up(call.n, p.column_blocks), columns);
-  const size_t blocks = count();
-  if (blocks <= 4 && p.depth_blocks >= 4) p.slices = std::max<size_t>(1, std::min(wanted / blocks, p.depth_blocks / 2));
+  count();
 }
 
 void choose_sources(const GemmCall& call, Plan& p) {
-  const size_t panels = p.column_block / p.kernels.columns;
-  if (is_plain(call.b) && call.b.row_stride == 1 &&
-      (p.row_block <= p.tile_rows || (!stride_collides(call.b.depth_stride) && call.k * call.n <= 16384))) {
+  const bool a_collides = stride_collides(call.a.row_stride == 1 ? call.a.depth_stride : call.a.row_stride);
+  if (is_plain(call.b) && call.b.row_stride == 1 && !stride_collides(call.b.depth_stride) && call.k * call.n <= kDirectSize) {
     p.b = Source::direct;
   } else if (p.row_blocks > 1) {
     p.b = Source::ahead;
   }
-  if (is_plain(call.a) && (call.a.row_stride == 1 || call.a.depth_stride == 1) && panels <= 8 &&
-      !stride_collides(call.a.row_stride == 1 ? call.a.depth_stride : call.a.row_stride)) {
+  const bool orders = call.a.row_stride == 1 || (call.a.depth_stride == 1 && p.b != Source::inside);
+  if (is_plain(call.a) && orders && !a_collides && p.column_block <= kDirectColumns) {
     p.a = Source::direct;
   } else if (p.column_blocks > 1) {
     p.a = Source::ahead;
@@ -123,9 +130,8 @@ Plan make_plan(const GemmCall& call, Isa isa) {
     p.slice_stride = round_up(call.n, 16);
     p.slice_floats = p.slice_stride * call.m;
   }
-  if (p.a == Source::inside) p.thread_floats += p.a_panel;
-  if (p.b == Source::inside) p.thread_floats += p.b_panel * p.panels(p.column_block);
-  if (p.b == Source::direct && call.n % p.kernels.columns != 0) p.thread_floats += p.b_panel;
+  if (p.a == Source::inside) p.thread_floats += p.a_panel * (p.b == Source::inside ? p.tiles(p.row_block) : 1);
+  if (p.b == Source::inside || (p.b == Source::direct && call.n % p.kernels.columns != 0)) p.thread_floats += p.b_panel;
   p.thread_floats = round_up(p.thread_floats, 16);
   p.a_ahead = round_up(p.a_ahead, 16), p.b_ahead = round_up(p.b_ahead, 16);
   p.threads = threads_for(call.threads, p.row_chunk * p.column_chunk * p.slices, call.m * call.n * call.k);
@@ -223,54 +229,100 @@ class Runner {
     for (size_t block = blocks.begin; block < blocks.end; ++block) {
       const Range depth = depth_of(block);
       g.depth = depth.size();
-      float* const rest = set_b(g, columns, depth, block, scratch);
-      multiply(g, rows, depth, block, rest);
+      if (p_.b == Source::inside) {
+        by_panels(g, rows, columns, depth, block, block + 1 < blocks.end, scratch);
+      } else {
+        by_tiles(g, rows, columns, depth, block, scratch);
+      }
       g.accumulate = true;
     }
     if (p_.slices == 1 && blocks.end == p_.depth_blocks) call_.finish(rows, columns);
   }
 
-  // Points g at B; returns the scratch that is left.
-  float* set_b(GemmBlock& g, Range columns, Range depth, size_t block, float* scratch) const {
-    const size_t width = p_.kernels.columns;
-    const PackedBlock packed{scratch, width, p_.b_panel};
-    if (p_.b == Source::direct) {
-      g.b = static_cast<const float*>(call_.b.data) + columns.begin + static_cast<ptrdiff_t>(depth.begin) * call_.b.depth_stride;
-      g.b_panel_stride = static_cast<ptrdiff_t>(width);
-      g.b_stride = call_.b.depth_stride;
-      const size_t tail = columns.size() % width;
-      if (tail == 0) return scratch;
-      pack(call_.b, {columns.end - tail, columns.end}, depth, packed);
-      g.b_tail = scratch;
-      return scratch + p_.b_panel;
-    }
-    g.b_panel_stride = static_cast<ptrdiff_t>(p_.b_panel);
-    g.b_stride = static_cast<ptrdiff_t>(width);
-    if (p_.b == Source::ahead) {
-      g.b = b_ahead(columns.begin, block);
-      return scratch;
-    }
-    pack(call_.b, columns, depth, packed);
-    g.b = scratch;
-    return scratch + p_.panels(columns.size()) * p_.b_panel;
+  const float* b_at(size_t column, size_t k) const {
+    return static_cast<const float*>(call_.b.data) + static_cast<ptrdiff_t>(column) * call_.b.row_stride +
+           static_cast<ptrdiff_t>(k) * call_.b.depth_stride;
   }
 
-  void multiply(GemmBlock& g, Range rows, Range depth, size_t block, float* scratch) const {
+  // Points g at the rows of A, direct or packed ahead.
+  void set_a(GemmBlock& g, Range rows, Range depth, size_t block) const {
     g.rows = rows.size();
     if (p_.a == Source::direct) {
-      g.a_depth_contiguous = call_.a.depth_stride == 1;
+      g.a_depth_contiguous = call_.a.row_stride != 1;
       g.a_stride = g.a_depth_contiguous ? call_.a.row_stride : call_.a.depth_stride;
       g.a_tile_stride = static_cast<ptrdiff_t>(p_.tile_rows) * call_.a.row_stride;
       g.a = static_cast<const float*>(call_.a.data) + static_cast<ptrdiff_t>(rows.begin) * call_.a.row_stride +
             static_cast<ptrdiff_t>(depth.begin) * call_.a.depth_stride;
-      return p_.kernels.block(g);
+    } else {
+      g.a_stride = static_cast<ptrdiff_t>(p_.tile_rows);
+      g.a_tile_stride = static_cast<ptrdiff_t>(p_.a_panel);
+      if (p_.a == Source::ahead) g.a = a_ahead(rows.begin, block);
     }
-    g.a_stride = static_cast<ptrdiff_t>(p_.tile_rows);
-    g.a_tile_stride = static_cast<ptrdiff_t>(p_.a_panel);
-    if (p_.a == Source::ahead) {
-      g.a = a_ahead(rows.begin, block);
-      return p_.kernels.block(g);
+  }
+
+  // B inside: a panel at a time meets all of A's rows.
+  void by_panels(GemmBlock& g, Range rows, Range columns, Range depth, size_t block, bool more, float* scratch) const {
+    const size_t width = p_.kernels.columns;
+    const PackedBlock packed{scratch, width, p_.b_panel};
+    set_a(g, rows, depth, block);
+    if (p_.a == Source::inside) {
+      g.a = scratch + p_.b_panel;
+      pack(call_.a, rows, depth, {scratch + p_.b_panel, p_.tile_rows, p_.a_panel});
     }
+    float* const c = g.c;
+    const bool in_place = is_plain(call_.b) && call_.b.row_stride == 1;
+    for (size_t j = columns.begin; j < columns.end; j += width) {
+      const Range panel{j, std::min(columns.end, j + width)};
+      g.columns = panel.size();
+      g.c = c + (j - columns.begin);
+      g.ahead = panel.end < columns.end ? ahead_of({panel.end, std::min(columns.end, panel.end + width)}, depth)
+                : more                  ? ahead_of({columns.begin, std::min(columns.end, columns.begin + width)}, depth_of(block + 1))
+                                        : Ahead{};
+      if (in_place && g.columns == width) {
+        g.b = b_at(j, depth.begin);
+        g.b_stride = call_.b.depth_stride;
+        g.b_copy = scratch;
+      } else {
+        pack(call_.b, panel, depth, packed);
+        g.b = scratch;
+        g.b_stride = static_cast<ptrdiff_t>(width);
+        g.b_copy = nullptr;
+      }
+      p_.kernels.block(g);
+    }
+    g.c = c;
+  }
+
+  // The memory behind a panel of B, in the pieces in which it is contiguous.
+  Ahead ahead_of(Range columns, Range depth) const {
+    const Lens& b = call_.b;
+    if (!b.strided() || (b.row_stride != 1 && b.depth_stride != 1)) return {};
+    const auto size = static_cast<ptrdiff_t>(bytes_of(b.type));
+    const char* data = static_cast<const char*>(b.data) + (static_cast<ptrdiff_t>(columns.begin) * b.row_stride +
+                                                           static_cast<ptrdiff_t>(depth.begin) * b.depth_stride) * size;
+    if (b.row_stride == 1) return {data, b.depth_stride * size, depth.size(), columns.size() * bytes_of(b.type)};
+    return {data, b.row_stride * size, columns.size(), depth.size() * bytes_of(b.type)};
+  }
+
+  // B direct or packed ahead: a tile of A at a time meets all of B's panels.
+  void by_tiles(GemmBlock& g, Range rows, Range columns, Range depth, size_t block, float* scratch) const {
+    const size_t width = p_.kernels.columns;
+    if (p_.b == Source::ahead) {
+      g.b = b_ahead(columns.begin, block);
+      g.b_panel_stride = static_cast<ptrdiff_t>(p_.b_panel);
+      g.b_stride = static_cast<ptrdiff_t>(width);
+    } else {
+      g.b = b_at(columns.begin, depth.begin);
+      g.b_panel_stride = static_cast<ptrdiff_t>(width);
+      g.b_stride = call_.b.depth_stride;
+      if (const size_t tail = columns.size() % width) {
+        pack(call_.b, {columns.end - tail, columns.end}, depth, {scratch, width, p_.b_panel});
+        g.b_tail = scratch;
+        scratch += p_.b_panel;
+      }
+    }
+    set_a(g, rows, depth, block);
+    if (p_.a != Source::inside) return p_.kernels.block(g);
     float* const c = g.c;
     g.a = scratch;
     for (size_t i = rows.begin; i < rows.end; i += p_.tile_rows) {

@@ -28,12 +28,18 @@ namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Arrays of bit patterns as arrays of a format. Never read as such: the functions below go through uint16_t vectors.
-HWY_INLINE const hwy::float16_t* AsHalf(const uint16_t* p) { return reinterpret_cast<const hwy::float16_t*>(p); }
-HWY_INLINE hwy::float16_t* AsHalf(uint16_t* p) { return reinterpret_cast<hwy::float16_t*>(p); }
+HWY_INLINE const hwy::float16_t* AsHalf(const uint16_t* p) {
+  return reinterpret_cast<const hwy::float16_t*>(p);
+}
+HWY_INLINE hwy::float16_t* AsHalf(uint16_t* p) {
+  return reinterpret_cast<hwy::float16_t*>(p);
+}
 HWY_INLINE const hwy::bfloat16_t* AsBfloat16(const uint16_t* p) {
   return reinterpret_cast<const hwy::bfloat16_t*>(p);
 }
-HWY_INLINE hwy::bfloat16_t* AsBfloat16(uint16_t* p) { return reinterpret_cast<hwy::bfloat16_t*>(p); }
+HWY_INLINE hwy::bfloat16_t* AsBfloat16(uint16_t* p) {
+  return reinterpret_cast<hwy::bfloat16_t*>(p);
+}
 
 namespace detail {
 

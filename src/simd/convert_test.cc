@@ -18,13 +18,19 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
+namespace {  // these names stay inside this file
 
-#define BNNS_TEST_KERNEL(T)                                                           \
-  void To_##T(const float* src, size_t n, T* dst) { FromFloat(src, n, dst); }         \
-  void From_##T(const T* src, size_t n, float* dst) { ToFloat(src, n, dst); }
+#define BNNS_TEST_KERNEL(T)                           \
+  void To_##T(const float* src, size_t n, T* dst) {   \
+    FromFloat(src, n, dst);                           \
+  }                                                   \
+  void From_##T(const T* src, size_t n, float* dst) { \
+    ToFloat(src, n, dst);                             \
+  }
 BNNS_TEST_INTEGERS(BNNS_TEST_KERNEL)
 #undef BNNS_TEST_KERNEL
 
+}  // namespace
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -42,7 +48,9 @@ namespace {
 
 using namespace bnns::test;
 
-uint32_t bits_of(float v) { return std::bit_cast<uint32_t>(v); }
+uint32_t bits_of(float v) {
+  return std::bit_cast<uint32_t>(v);
+}
 
 // The value of a 16-bit pattern from its definition: (-1)^s 2^(e - bias) (1 + m), or 2^(1 - bias) m.
 double value_of(uint16_t bits, int mantissa_bits) {
@@ -200,10 +208,13 @@ T saturated(float v) {
 
 template <typename T>
 void check_integer(void (*const* to)(const float*, size_t, T*), void (*const* from)(const T*, size_t, float*)) {
-  std::vector<float> x = {0.5f,   1.5f,   -0.5f,   -1.5f,   2.5f,     -2.5f,    127.5f,  128.5f,   -128.5f, -129.0f,
-                          254.5f, 255.5f, 256.0f,  32767.5f, 32766.5f, -32768.5f, 65534.5f, 65535.5f, 2147483520.0f,
-                          2147483648.0f, -2147483648.0f, -2147483904.0f, 4294967040.0f, 4294967296.0f, 3e9f, 2147483904.0f,
-                          kInf, -kInf, kNaN, -kNaN, kMax, -kMax, kDenorm, -0.0f, 8388607.5f, 0x1p31f + 256.0f};
+  std::vector<float> x = {
+      0.5f,          1.5f,          -0.5f,          -1.5f,          2.5f,          -2.5f,
+      127.5f,        128.5f,        -128.5f,        -129.0f,        254.5f,        255.5f,
+      256.0f,        32767.5f,      32766.5f,       -32768.5f,      65534.5f,      65535.5f,
+      2147483520.0f, 2147483648.0f, -2147483648.0f, -2147483904.0f, 4294967040.0f, 4294967296.0f,
+      3e9f,          2147483904.0f, kInf,           -kInf,          kNaN,          -kNaN,
+      kMax,          -kMax,         kDenorm,        -0.0f,          8388607.5f,    0x1p31f + 256.0f};
   std::mt19937 random(11);
   for (int i = 0; i < 20000; ++i) x.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
   for (int i = 0; i < 20000; ++i) x.push_back(static_cast<float>(static_cast<int>(random() % 300000) - 150000) / 4);
@@ -235,16 +246,18 @@ void check_integer(void (*const* to)(const float*, size_t, T*), void (*const* fr
 }
 
 #if HWY_ARCH_X86_64
-#define BNNS_TEST_TABLE(name) {&N_SSE4::name, &N_AVX2::name, &N_AVX3::name}
+#define BNNS_TEST_TABLE(name) \
+  { &N_SSE4::name, &N_AVX2::name, &N_AVX3::name }
 #else
-#define BNNS_TEST_TABLE(name) {&HWY_STATIC_DISPATCH(name)}
+#define BNNS_TEST_TABLE(name) \
+  { &HWY_STATIC_DISPATCH(name) }
 #endif
 
-#define BNNS_TEST_INTEGER(T)                                                      \
-  TEST(Integers, Type_##T) {                                                      \
-    void (*const to[])(const float*, size_t, T*) = BNNS_TEST_TABLE(To_##T);       \
-    void (*const from[])(const T*, size_t, float*) = BNNS_TEST_TABLE(From_##T);   \
-    check_integer<T>(to, from);                                                   \
+#define BNNS_TEST_INTEGER(T)                                                    \
+  TEST(Integers, Type_##T) {                                                    \
+    void (*const to[])(const float*, size_t, T*) = BNNS_TEST_TABLE(To_##T);     \
+    void (*const from[])(const T*, size_t, float*) = BNNS_TEST_TABLE(From_##T); \
+    check_integer<T>(to, from);                                                 \
   }
 BNNS_TEST_INTEGERS(BNNS_TEST_INTEGER)
 

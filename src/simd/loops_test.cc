@@ -13,6 +13,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
+namespace {  // these names stay inside this file
 
 void ScaleKernel(const float* x, float* y, size_t n) {
   Transform(x, y, n, [](auto d, auto v) HWY_ATTR { return hn::Mul(v, hn::Set(d, 3.0f)); });
@@ -40,6 +41,7 @@ float DotKernel(const float* a, const float* b, size_t n) {
   return Reduce2(a, b, n, SumOp(), [](auto, auto u, auto v) HWY_ATTR { return hn::Mul(u, v); });
 }
 
+}  // namespace
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

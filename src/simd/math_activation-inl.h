@@ -1,4 +1,5 @@
-// The smooth activations on float vectors: Sigmoid, LogSigmoid, Softplus, Tanh, Erf, NormalCdf. In float lanes, but for the last.
+// The smooth activations on float vectors: Sigmoid, LogSigmoid, Softplus, Tanh, Erf, NormalCdf. In float lanes, but for
+// the last.
 //
 //   z = e^-|x| is in [0, 1], so nothing overflows and the far tails keep their relative accuracy.
 

@@ -21,10 +21,11 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
+namespace {  // these names stay inside this file
 
-#define BNNS_TEST_KERNEL(Name)                                                     \
-  void Name##Kernel(const float* x, float* y, size_t n) {                          \
-    Transform(x, y, n, [](auto d, auto v) HWY_ATTR { return Name(d, v); });        \
+#define BNNS_TEST_KERNEL(Name)                                              \
+  void Name##Kernel(const float* x, float* y, size_t n) {                   \
+    Transform(x, y, n, [](auto d, auto v) HWY_ATTR { return Name(d, v); }); \
   }
 BNNS_TEST_FUNCTIONS(BNNS_TEST_KERNEL)
 #undef BNNS_TEST_KERNEL
@@ -33,6 +34,7 @@ void PowKernel(const float* a, const float* b, float* y, size_t n) {
   Transform2(a, b, y, n, [](auto d, auto u, auto v) HWY_ATTR { return Pow(d, u, v); });
 }
 
+}  // namespace
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -59,16 +61,26 @@ struct Function {
   double bound;  // ulp, from the contract in math-inl.h
 };
 
-#define BNNS_TEST_RUN(Name) \
-  void run_##Name(const float* x, float* y, size_t n) { BNNS_DISPATCH(Name##Kernel)(x, y, n); }
+#define BNNS_TEST_RUN(Name)                             \
+  void run_##Name(const float* x, float* y, size_t n) { \
+    BNNS_DISPATCH(Name##Kernel)(x, y, n);               \
+  }
 BNNS_TEST_FUNCTIONS(BNNS_TEST_RUN)
 #undef BNNS_TEST_RUN
 
-void run_pow(const float* a, const float* b, float* y, size_t n) { BNNS_DISPATCH(PowKernel)(a, b, y, n); }
+void run_pow(const float* a, const float* b, float* y, size_t n) {
+  BNNS_DISPATCH(PowKernel)(a, b, y, n);
+}
 
-double sigmoid(double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
-double softplus(double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }
-double softplus_nan(double x) { return std::isnan(x) ? x : softplus(x); }
+double sigmoid(double x) {
+  return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
+}
+double softplus(double x) {
+  return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x)));
+}
+double softplus_nan(double x) {
+  return std::isnan(x) ? x : softplus(x);
+}
 
 const Function kFunctions[] = {
     {"Exp", run_Exp, [](double x) { return std::exp(x); }, 2},
@@ -144,8 +156,9 @@ TEST_P(MathTest, ErrorInUlp) {
 // inf, 0 and NaN where libm has them, with the same sign; odd functions keep -0.
 TEST_P(MathTest, SpecialValues) {
   const Function& f = GetParam();
-  const float x[] = {0.0f,  -0.0f,   kInf,  -kInf,  kNaN,    -kNaN, std::bit_cast<float>(0x7F800001u), 1.0f, -1.0f, kMax,
-                     -kMax, kDenorm, -kDenorm, 2.0f, -2.0f, 100.0f, -100.0f, 1e30f, -1e30f, 104.0f, -104.0f};
+  const float x[] = {0.0f,  -0.0f,  kInf,    -kInf, kNaN,    -kNaN,    std::bit_cast<float>(0x7F800001u),
+                     1.0f,  -1.0f,  kMax,    -kMax, kDenorm, -kDenorm, 2.0f,
+                     -2.0f, 100.0f, -100.0f, 1e30f, -1e30f,  104.0f,   -104.0f};
   for_each_isa([&](Isa) {
     for (const float value : x) {
       float y = 0;
@@ -188,7 +201,7 @@ TEST_P(MathTest, BodyEqualsTail) {
   });
 }
 
-// The functions that meet their limits in activations: monotone far out, and never beyond.
+// What has bounds never leaves them, not even by an ulp.
 TEST(MathShape, BoundedFunctionsStayInBounds) {
   const std::vector<float> x = bit_patterns(0, size_t{1} << 20, 4099);
   std::vector<float> y(x.size());
@@ -230,9 +243,10 @@ void expect_pow(float a, float b) {
 }
 
 TEST(MathPow, SpecialPairs) {
-  const float values[] = {0.0f,  -0.0f, 1.0f,  -1.0f,      2.0f,        -2.0f,    3.0f,   -3.0f,  0.5f,  -0.5f,
-                          1.5f,  -1.5f, kInf,  -kInf,      kNaN,        kMax,     -kMax,  kDenorm, -kDenorm, 0.75f,
-                          -0.75f, 0x1p23f, 0x1p24f, 16777215.0f, -16777215.0f, 8388607.5f, 1e30f, -1e30f, 1.00000012f, 0.99999994f};
+  const float values[] = {0.0f,         -0.0f,      1.0f,     -1.0f,  2.0f,        -2.0f,      3.0f,    -3.0f,
+                          0.5f,         -0.5f,      1.5f,     -1.5f,  kInf,        -kInf,      kNaN,    kMax,
+                          -kMax,        kDenorm,    -kDenorm, 0.75f,  -0.75f,      0x1p23f,    0x1p24f, 16777215.0f,
+                          -16777215.0f, 8388607.5f, 1e30f,    -1e30f, 1.00000012f, 0.99999994f};
   for_each_isa([&](Isa) {
     for (const float a : values) {
       for (const float b : values) expect_pow(a, b);

@@ -44,6 +44,15 @@ HWY_INLINE V Softsign(D d, V x) {
   return hn::CopySign(hn::Div(a, hn::Add(hn::Set(d, 1.0f), a)), x);
 }
 
+// alpha log(1 + e^w), w = beta x: alpha beta x where w > 0, plus alpha log(1 + e^-|w|). alpha multiplies each part, so
+// that an overflowing beta x is no overflow of the result.
+template <class D, class V>
+HWY_INLINE V ScaledSoftplus(D d, V x, float alpha, float beta) {
+  const V w = hn::Mul(hn::Set(d, beta), x);
+  const V linear = hn::IfThenElseZero(hn::Gt(w, hn::Zero(d)), hn::Mul(hn::Set(d, alpha * beta), x));
+  return hn::MulAdd(hn::Set(d, alpha), detail::Log1pUnit(d, detail::ExpNegAbs(d, w)), linear);
+}
+
 // In hn::Min and hn::Max the second argument is the one whose NaN survives (math_exp-inl.h).
 void ElementsForward(const Activation& activation, const float* x, float* y, size_t n) {
   const float alpha = activation.alpha, beta = activation.beta;
@@ -81,7 +90,7 @@ void ElementsForward(const Activation& activation, const float* x, float* y, siz
       });
     case BNNSActivationFunctionSoftplus:
       return Transform(x, y, n, [alpha, beta](auto d, auto v) HWY_ATTR {
-        return hn::Mul(hn::Set(d, alpha), Softplus(d, hn::Mul(hn::Set(d, beta), v)));
+        return ScaledSoftplus(d, v, alpha, beta);
       });
     case BNNSActivationFunctionSoftsign:
       return Transform(x, y, n, [](auto d, auto v) HWY_ATTR { return Softsign(d, v); });

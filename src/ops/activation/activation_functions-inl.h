@@ -25,10 +25,11 @@ HWY_INLINE V MulOrZero(D d, V x, V s) {
   return hn::IfThenZeroElse(hn::Eq(s, hn::Zero(d)), hn::Mul(x, s));
 }
 
-// value, or NaN where s is NaN: for functions made of compares, which lose it.
+// value, or NaN where s is NaN: for functions made of compares, which lose it. (Highway 1.0.3: Ne(s, s) is false for
+// NaN on AVX2 and AVX-512.)
 template <class V>
 HWY_INLINE V KeepNaN(V s, V value) {
-  return hn::IfThenElse(hn::Ne(s, s), s, value);
+  return hn::IfThenElse(hn::IsNaN(s), s, value);
 }
 
 // x < 0 ? negative : other

@@ -60,15 +60,15 @@ size_t RowView::dense_axes(const RowPlan& plan) const {
   return axes;
 }
 
-void choose_tiles(RowPlan* plan, std::initializer_list<RowView*> views) {
+void choose_tiles(RowPlan* plan, std::initializer_list<RowView*> views, size_t max_width) {
   size_t axes = kMaxRank + 1;
   for (const RowView* view : views) axes = std::min(axes, view->dense_axes(*plan));
   size_t columns = 1;
   for (size_t j = 0; j < axes; ++j) columns *= plan->extent[j];
-  const bool tiled = columns >= kMinColumns;
+  const bool tiled = columns >= kMinColumns && max_width > 1;
   plan->column_axes = tiled ? axes : 0;
   plan->columns = tiled ? columns : 1;
-  plan->width = std::min(plan->columns, kTileColumns);
+  plan->width = std::min(plan->columns, max_width);
   plan->tiles = plan->rows / plan->columns * ((plan->columns + plan->width - 1) / plan->width);
   for (RowView* view : views) view->prepare(*plan);
 }
@@ -112,19 +112,19 @@ void* RowView::address(const Tile& tile) const {
   return element_at(const_cast<void*>(operand_.base), operand_.sample.type, offset);
 }
 
-// visit(r, sample, index): element r of the row is element `index`, in memory order, of a sample. stride_ counts
-// elements of the plan's own order here, as for a dense tensor.
+// visit(r, sample, index): element r of the row is element `index`, in memory order, of a sample.
 template <class Visit>
 void RowView::for_each_scattered(const Tile& tile, Visit&& visit) const {
   const size_t sample_axes = plan_->axes - plan_->has_batch_axis;
   for (size_t r = 0; r < plan_->row_length; ++r) {
-    size_t index = 0, batch = 0, line = tile.line, row = r;
+    size_t index = 0, batch = 0, weight = 1, line = tile.line, row = r;
     for (size_t j = 0; j < plan_->axes; ++j) {
       size_t& rest = plan_->in_row[j] ? row : line;
       const size_t at = rest % plan_->extent[j];
       rest /= plan_->extent[j];
-      if (j < sample_axes) index += at * stride_[j];
+      if (j < sample_axes) index += at * weight;
       else batch = at;
+      weight *= plan_->extent[j];
     }
     visit(r, element_at(const_cast<void*>(operand_.base), operand_.sample.type, batch * operand_.stride), index);
   }

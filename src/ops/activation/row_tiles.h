@@ -52,7 +52,7 @@ class RowView {
   void accumulate(const Tile& tile, const float* room) const;
 
  private:
-  friend void choose_tiles(RowPlan* plan, std::initializer_list<RowView*> views);
+  friend void choose_tiles(RowPlan* plan, std::initializer_list<RowView*> views, size_t max_width);
   void prepare(const RowPlan& plan);
   Elements tile_elements(size_t width) const;
   void* address(const Tile& tile) const;
@@ -72,8 +72,9 @@ class RowView {
 inline constexpr size_t kTileColumns = 64;   // four AVX-512 vectors
 inline constexpr size_t kMinColumns = 8;     // fewer neighbours are not worth a tile: rows are gathered one by one
 
-// Fixes columns, width and tiles so that every view can follow. Views keep a pointer to the plan.
-void choose_tiles(RowPlan* plan, std::initializer_list<RowView*> views);
+// Fixes columns, width and tiles so that every view can follow; max_width 1 takes rows one by one. Views keep a pointer
+// to the plan.
+void choose_tiles(RowPlan* plan, std::initializer_list<RowView*> views, size_t max_width = kTileColumns);
 
 inline Tile tile_at(const RowPlan& plan, size_t index) {
   const size_t per_line = (plan.columns + plan.width - 1) / plan.width, column = index % per_line * plan.width;

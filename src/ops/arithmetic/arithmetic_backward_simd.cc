@@ -39,13 +39,13 @@ HWY_INLINE V RootOfSquarePlusOne(D d, V x) {
 template <class D, class V>
 HWY_INLINE V TimesSign(D d, V g, V x) {   // g sign(x); 0 for x = 0, NaN for NaN
   const V y = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Neg(g), g);
-  return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Zero(d), hn::IfThenElse(hn::Ne(x, x), x, y));
+  return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Zero(d), hn::IfThenElse(hn::IsNaN(x), x, y));
 }
 
 // g where own is the larger (smaller) one, g / 2 at a tie. A NaN is what the forward pass selects; two NaN are a tie.
 template <bool kLargest, class D, class V>
 HWY_INLINE V ToSelected(D d, V own, V other, V g) {
-  const auto own_nan = hn::Ne(own, own), other_nan = hn::Ne(other, other);
+  const auto own_nan = hn::IsNaN(own), other_nan = hn::IsNaN(other);
   const auto beats = kLargest ? hn::Gt(own, other) : hn::Lt(own, other);
   const auto wins = hn::Or(beats, hn::AndNot(other_nan, own_nan));
   const auto tie = hn::Or(hn::Eq(own, other), hn::And(own_nan, other_nan));

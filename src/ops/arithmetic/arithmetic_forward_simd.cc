@@ -4,6 +4,7 @@
 //   quotients     floor_divide, trunc_divide and trunc_remainder divide in double, so that a quotient just below an integer
 //                 is not rounded up to it: the remainder is exact, and a = b trunc_divide + trunc_remainder
 //   extrema       a NaN on either side is the result
+// Highway 1.0.3 has hn::Ne false for NaN on AVX2 and AVX-512 and true on SSE4: comparisons here are Eq and IsNaN.
 
 #include "src/ops/arithmetic/arithmetic.h"
 #undef HWY_TARGET_INCLUDE
@@ -92,9 +93,9 @@ void ForwardPlain(BNNSArithmeticFunction function, const float* a, const float* 
       BNNS_BINARY(hn::IfThenZeroElse(hn::Eq(q, hn::Zero(d)), hn::Div(p, q)));
     // Two roundings on every instruction set, where a fused one would differ on SSE4.
     case BNNSArithmeticMultiplyAdd: BNNS_TERNARY(hn::Add(hn::Mul(p, q), r));
-    case BNNSArithmeticMinimum: BNNS_BINARY(hn::IfThenElse(hn::Or(hn::Le(p, q), hn::Ne(p, p)), p, q));
-    case BNNSArithmeticMaximum: BNNS_BINARY(hn::IfThenElse(hn::Or(hn::Ge(p, q), hn::Ne(p, p)), p, q));
-    case BNNSArithmeticSelect: BNNS_TERNARY(hn::IfThenElse(hn::Ne(p, hn::Zero(d)), q, r));
+    case BNNSArithmeticMinimum: BNNS_BINARY(hn::IfThenElse(hn::Or(hn::Le(p, q), hn::IsNaN(p)), p, q));
+    case BNNSArithmeticMaximum: BNNS_BINARY(hn::IfThenElse(hn::Or(hn::Ge(p, q), hn::IsNaN(p)), p, q));
+    case BNNSArithmeticSelect: BNNS_TERNARY(hn::IfThenElse(hn::Eq(p, hn::Zero(d)), r, q));
     case BNNSArithmeticAbs: BNNS_UNARY(hn::Abs(p));
     case BNNSArithmeticSign: BNNS_UNARY(SignOf(d, p));
     case BNNSArithmeticNegate: BNNS_UNARY(hn::Neg(p));

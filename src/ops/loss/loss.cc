@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "src/core/checked.h"
 #include "src/core/error.h"
@@ -75,6 +76,50 @@ void merge_batch(LossRun* run) {
   run->batch = 1;
 }
 
+// Memory of a tensor: `sample` bytes, `samples` times, `pitch` bytes apart.
+struct Region {
+  const char* name;
+  const void* base;
+  size_t sample, pitch, samples;
+
+  uintptr_t begin() const { return reinterpret_cast<uintptr_t>(base); }
+  uintptr_t end() const { return sample ? begin() + (samples - 1) * pitch + sample : begin(); }
+};
+
+// For two regions whose ranges meet: samples may still alternate in one buffer.
+void check_alternating(const Region& a, const Region& b) {
+  if (a.pitch == b.pitch && a.sample <= a.pitch && b.sample <= a.pitch) {
+    const uintptr_t x = a.begin(), y = b.begin();
+    const size_t apart = x < y ? (y - x) % a.pitch : (a.pitch - (x - y) % a.pitch) % a.pitch;
+    if (apart >= a.sample && a.pitch - apart >= b.sample) return;
+  }
+  fail_invalid("%s: %s and %s overlap; a loss does not work in place", kOp, a.name, b.name);
+}
+
+inline void check_apart(const Region& written, const Region& other) {
+  if (written.begin() < other.end() && other.begin() < written.end()) check_alternating(written, other);
+}
+
+void check_apart_from_inputs(const Region& written, const LossCall& call, const LossRun& run) {
+  const Tensor& x = run.problem->x;
+  const size_t sample = x.span_bytes(), weights = run.weights ? call.weights_size : 0;
+  check_apart(written, {"in", call.in, sample, run.x.pitch, call.batch});
+  check_apart(written, {"labels", call.labels, sample, run.labels.pitch, call.batch});
+  check_apart(written, {"weights", call.weights, weights * type_bytes(x.type), 0, 1});
+}
+
+// in_delta, which must stay clear of what the call reads. lens must live as long as the run.
+Region attach_gradient(const LossCall& call, std::optional<Elements>* lens, LossRun* run) {
+  const Tensor dx = resolve_delta(call.in_delta, run->problem->x, kOp, "in_delta");
+  const size_t stride = output_batch_stride(call.in_delta_stride, call.batch, dx, kOp, "in_delta_stride");
+  lens->emplace(dx);
+  run->dx = {&**lens, static_cast<char*>(dx.data), stride * type_bytes(dx.type)};
+  run->accumulate = dx.accumulate;
+  const Region region = {"in_delta", dx.data, dx.span_bytes(), run->dx.pitch, call.batch};
+  check_apart_from_inputs(region, call, *run);
+  return region;
+}
+
 // Endless, so that one lens serves any number of contiguous values.
 Tensor contiguous(BNNSDataType type) {
   Tensor t = vector_tensor(size_t{1} << 60, nullptr);
@@ -93,17 +138,6 @@ void clear_gradient(const LossRun& run, size_t sample) noexcept {
     if (to != zeros) std::memset(to, 0, m * sizeof(float));
     run.dx.lens->write(run.dx.at(sample), first, m, to);
   }
-}
-
-// Samples of two tensors may alternate in one buffer; apart from that, what is written shares no byte with the rest.
-void LossFilter::check_apart(const Region& a, const Region& b) {
-  const uintptr_t x = reinterpret_cast<uintptr_t>(a.base), y = reinterpret_cast<uintptr_t>(b.base);
-  if (!x || !y || !a.sample || !b.sample || x >= y + (b.samples - 1) * b.pitch + b.sample || y >= x + (a.samples - 1) * a.pitch + a.sample) return;
-  if (a.pitch == b.pitch && a.sample <= a.pitch && b.sample <= a.pitch) {
-    const size_t apart = x < y ? (y - x) % a.pitch : (a.pitch - (x - y) % a.pitch) % a.pitch;
-    if (apart >= a.sample && a.pitch - apart >= b.sample) return;
-  }
-  fail_invalid("%s: %s and %s overlap; a loss does not work in place", kOp, a.name, b.name);
 }
 
 LossFilter::LossFilter(const Options& options, const LossProblem& problem)
@@ -145,26 +179,6 @@ void LossFilter::prepare(const LossCall& call, LossRun* run) const {
   } else {
     run->form = call.weights_size == call.batch ? WeightForm::per_sample : WeightForm::per_element;
   }
-}
-
-// in_delta, which must stay clear of what the call reads. lens lives as long as the run.
-LossFilter::Region LossFilter::attach_gradient(const LossCall& call, std::optional<Elements>* lens,
-                                               LossRun* run) const {
-  const Tensor dx = resolve_delta(call.in_delta, problem_.x, kOp, "in_delta");
-  const size_t stride = output_batch_stride(call.in_delta_stride, call.batch, dx, kOp, "in_delta_stride");
-  lens->emplace(dx);
-  run->dx = {&**lens, static_cast<char*>(dx.data), stride * type_bytes(dx.type)};
-  run->accumulate = dx.accumulate;
-  const Region region = {"in_delta", dx.data, dx.span_bytes(), run->dx.pitch, call.batch};
-  check_apart_from_inputs(region, call, *run);
-  return region;
-}
-
-void LossFilter::check_apart_from_inputs(const Region& written, const LossCall& call, const LossRun& run) const {
-  const size_t sample = problem_.x.span_bytes(), weights = run.weights ? call.weights_size : 0;
-  check_apart(written, {"in", call.in, sample, run.x.pitch, call.batch});
-  check_apart(written, {"labels", call.labels, sample, run.labels.pitch, call.batch});
-  check_apart(written, {"weights", call.weights, weights * type_bytes(problem_.x.type), 0, 1});
 }
 
 void LossFilter::forward(const LossCall& call, void* out) const {

@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "bnns/bnns.h"
@@ -139,16 +138,7 @@ class LossFilter final : public Filter {
   const LossProblem& problem() const { return problem_; }
 
  private:
-  // Memory of a tensor: `sample` bytes, `samples` times, `pitch` bytes apart.
-  struct Region {
-    const char* name;
-    const void* base;
-    size_t sample, pitch, samples;
-  };
-  static void check_apart(const Region& a, const Region& b);
-  void check_apart_from_inputs(const Region& written, const LossCall& call, const LossRun& run) const;
   void prepare(const LossCall& call, LossRun* run) const;
-  Region attach_gradient(const LossCall& call, std::optional<Elements>* lens, LossRun* run) const;
   double execute(LossRun* run) const;
   void write_value(void* out, double value) const;
 

@@ -68,7 +68,8 @@ struct LogLoss {
     const V one = hn::Set(d, 1.0f), epsilon = hn::Set(d, 1e-7f);
     const V P = hn::Add(x, epsilon), Q = hn::Add(hn::Sub(one, x), epsilon);
     *t = hn::Neg(hn::MulAdd(l, Log(d, P), hn::Mul(hn::Sub(one, l), Log(d, Q))));
-    *g = hn::Div(hn::Sub(P, l), hn::Mul(P, Q));
+    // P - l, exact up to one rounding even where x and l nearly agree.
+    *g = hn::Div(hn::Add(hn::Sub(x, l), epsilon), hn::Mul(P, Q));
   }
 };
 

@@ -121,7 +121,7 @@ inline Bounds loss_bounds(const LossCase& c) {
         case 4: term = 7 * w * e * std::min(e, delta), slope = 7 * w * std::min(e, delta); break;
         case 6:
           term = 10 * w * (l * (1 + std::fabs(std::log(P))) + (1 - l) * (1 + std::fabs(std::log(Q))));
-          slope = 14 * w * (P + std::fabs(P - l)) / (P * Q);
+          slope = 14 * w * (e + ref::kLogLossEpsilon) / (P * Q);
           break;
         case 8: term = 6 * w * (1 + (2 * l + 1) * std::fabs(x)), slope = 6 * w * (2 * l + 1); break;
         case 9: term = 5 * w * e, slope = 5 * w; break;
@@ -137,7 +137,7 @@ inline Bounds loss_bounds(const LossCase& c) {
 // Half an ulp of a stored value of this type.
 inline double storage_error(BNNSDataType type, double value) {
   if (type == BNNSDataTypeFloat16) return std::max(0x1p-11 * std::fabs(value), 0x1p-25);
-  return (type == BNNSDataTypeBFloat16 ? 0x1p-9 : kU) * std::fabs(value);
+  return (type == BNNSDataTypeBFloat16 ? 0x1p-8 : kU) * std::fabs(value);
 }
 
 inline Numbers forward_bounds(const LossCase& c, const Bounds& bounds, const Numbers& values, BNNSDataType type) {
@@ -294,8 +294,9 @@ inline Result run_case(const LossCase& c, const Setting& s, const Numbers* dy = 
   if (s.accumulate) in_delta.flags = BNNSNDArrayFlagBackpropAccumulate;
   const void* w = c.weights.empty() ? nullptr : weights.data();
   const bool reduced = c.reduction != BNNSLossReductionNone;
-  const size_t x_stride = s.gap ? x.stride() : 0, l_stride = s.gap ? labels.stride() : 0;
-  const size_t dx_stride = s.gap ? dx.stride() : 0;
+  const bool given = s.gap != 0 || s.element_stride != 1;   // else 0: dense
+  const size_t x_stride = given ? x.stride() : 0, l_stride = given ? labels.stride() : 0;
+  const size_t dx_stride = given ? dx.stride() : 0;
   Result result;
   int status;
   if (dy) {

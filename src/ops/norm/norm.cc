@@ -80,8 +80,24 @@ Tensor without_flags(Tensor t) {
   return t;
 }
 
+// Entry i of a list.
+Tensor resolve_entry(const BNNSNDArrayDescriptor* d, const char* op, const char* list, size_t i) {
+  char name[48];
+  std::snprintf(name, sizeof name, "%s[%zu]", list, i);
+  return without_flags(resolve_float(d, op, name));
+}
+
+// Kernel axes of these layouts run backwards in memory; norms that keep them would come out in reverse.
+void check_not_rotated(const Tensor& t, const char* op, const char* field) {
+  if (t.layout == BNNSDataLayoutConvolutionWeightsOIHrWr || t.layout == BNNSDataLayoutConvolutionWeightsIOHrWr) {
+    fail_unsupported("%s: %s.layout is stored rotated (0x%x): not offered here", op, field,
+                     static_cast<unsigned>(t.layout));
+  }
+}
+
 // dest of compute_norm (or its gradient) seen on the axes of x: the kept axes in size order, reduced ones of extent 1.
 Tensor on_axes_of(const Tensor& dest, const NormProblem& p, const char* op, const char* field) {
+  check_not_rotated(dest, op, field);
   Tensor view = dest;
   view.rank = p.x.rank;
   std::copy(p.x.axis, p.x.axis + p.x.rank, view.axis);
@@ -105,14 +121,6 @@ Tensor on_axes_of(const Tensor& dest, const NormProblem& p, const char* op, cons
                  dest.text().c_str(), kept, p.x.text().c_str(), p.axes, kept ? "" : ", one element");
   }
   return view;
-}
-
-// Kernel axes of these layouts run backwards in memory; norms that keep them would come out in reverse.
-void check_not_rotated(const Tensor& t, const char* op, const char* field) {
-  if (t.layout == BNNSDataLayoutConvolutionWeightsOIHrWr || t.layout == BNNSDataLayoutConvolutionWeightsIOHrWr) {
-    fail_unsupported("%s: %s.layout is stored rotated (0x%x): not offered here", op, field,
-                     static_cast<unsigned>(t.layout));
-  }
 }
 
 }  // namespace
@@ -191,15 +199,10 @@ void clip_by_global_norm(BNNSNDArrayDescriptor* const* dest, const BNNSNDArrayDe
   if (!dest) fail_invalid("%s: dest is NULL, expected %zu descriptors", op, count);
   if (!src) fail_invalid("%s: src is NULL, expected %zu descriptors", op, count);
 
-  const auto resolve_entry = [op](const BNNSNDArrayDescriptor* d, const char* list, size_t i) {
-    char name[48];
-    std::snprintf(name, sizeof name, "%s[%zu]", list, i);
-    return without_flags(resolve_float(d, op, name));
-  };
   InlineBuffer<Extent, 2 * kInlineTensors> extents(Options{}, checked_mul(count, 2, op), "the list of tensors");
   size_t used = 0;
   for (size_t i = 0; i < count; ++i) {
-    const Tensor x = resolve_entry(src[i], "src", i), y = resolve_entry(dest[i], "dest", i);
+    const Tensor x = resolve_entry(src[i], op, "src", i), y = resolve_entry(dest[i], op, "dest", i);
     check_same_shape(y, x, op, "dest");
     extents[used++] = Extent(y.data, y.span_bytes(), "dest", i, true);
     if (!is_same_memory(y, x)) extents[used++] = Extent(x.data, x.span_bytes(), "src", i, false);
@@ -210,7 +213,7 @@ void clip_by_global_norm(BNNSNDArrayDescriptor* const* dest, const BNNSNDArrayDe
   if (use_norm == 0) {
     double squares = 0;
     for (size_t i = 0; i < count; ++i) {
-      const Tensor x = resolve_entry(src[i], "src", i);
+      const Tensor x = resolve_entry(src[i], op, "src", i);
       squares += sum_of_squares(Elements(x), x.data, 0);
     }
     norm = std::sqrt(squares);
@@ -218,7 +221,7 @@ void clip_by_global_norm(BNNSNDArrayDescriptor* const* dest, const BNNSNDArrayDe
   }
   const double factor = clip_factor(norm, max_norm);
   for (size_t i = 0; i < count; ++i) {
-    const Tensor x = resolve_entry(src[i], "src", i), y = resolve_entry(dest[i], "dest", i);
+    const Tensor x = resolve_entry(src[i], op, "src", i), y = resolve_entry(dest[i], op, "dest", i);
     if (factor != 1 || !is_same_memory(y, x)) scale_tensor(x, y, factor);
   }
 }

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <functional>
-#include <limits>
 
 #include "src/ops/norm/norm_ref.h"
 #include "tests/support/layouts.h"
@@ -12,7 +11,6 @@
 namespace bnns::testing {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr BNNSDataType kTypes[] = {BNNSDataTypeFloat32, BNNSDataTypeFloat16, BNNSDataTypeBFloat16};
 
 // Rounding of one result to its type: relative, plus half the smallest subnormal; the sums behind it are in double.
@@ -160,13 +158,9 @@ TEST(Norm, BC33_LayoutsAxesTypes) {
               << BNNSExtLastError();
           ASSERT_TRUE(close(dx, want)) << "backward";
           dx_desc.flags = BNNSNDArrayFlagBackpropAccumulate;
-          const std::vector<double> before = read(dx);
           ASSERT_EQ(BNNSComputeNormBackward(x.data(), &dx_desc, norm.data(), &dy_desc, BNNSL2Norm, flags), 0)
               << BNNSExtLastError();
           const std::vector<double> sum = read(dx);
-          ASSERT_TRUE(within(sum, before, sum.size(), [&](size_t i) {
-            return std::fabs(want[i]) + 4 * bound_for(type, 2 * want[i]);
-          }));
           for (size_t i = 0; i < sum.size(); ++i) {   // twice the gradient, rounded
             ASSERT_NEAR(sum[i], 2 * want[i], 4 * bound_for(type, 2 * want[i])) << "accumulate, element " << i;
           }
@@ -276,7 +270,9 @@ TEST(Norm, ClipLimitsEverySlice) {
   EXPECT_GT(shortened, 0u);
   EXPECT_LT(shortened, 40u);
   for_each_coordinate(x.size(), [&](const Coordinates& at) {
-    if (before[at[0]] <= limit) EXPECT_EQ(x.raw_at<uint32_t>(at), y.raw_at<uint32_t>(at));
+    if (before[at[0]] <= limit) {
+      EXPECT_EQ(x.raw_at<uint32_t>(at), y.raw_at<uint32_t>(at));
+    }
   });
 }
 

@@ -373,10 +373,10 @@ TEST(Optimizer, BC59_SubnormalAccumulatorsVanish) {
 }
 
 TEST(Optimizer, NoTensorsIsSuccess) {
-  OptimizerCase c;
-  c.sgd.gradient_scale = 1;
   BNNSOptimizerSGDMomentumFields fields = {};
-  EXPECT_EQ(BNNSOptimizerStep(BNNSOptimizerFunctionSGDMomentum, &fields, 0, nullptr, nullptr, nullptr, nullptr), 0);
+  BNNSNDArrayDescriptor** none = nullptr;
+  const BNNSNDArrayDescriptor** no_gradients = nullptr;
+  EXPECT_EQ(BNNSOptimizerStep(BNNSOptimizerFunctionSGDMomentum, &fields, 0, none, no_gradients, none, nullptr), 0);
 }
 
 }  // namespace

@@ -7,8 +7,6 @@
 #include <bit>
 #include <cstring>
 
-#include "src/core/isa.h"
-
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -126,33 +124,47 @@ bool aes_instructions() noexcept {
   return __builtin_cpu_supports("aes");
 }
 
-// Eight blocks at a time hide the latency of aesenc; the compilers keep the eight in registers.
+[[gnu::target("aes,sse4.1")]] static inline __m128i counter_block(uint64_t counter, __m128i key) {
+  return _mm_xor_si128(_mm_set_epi64x(static_cast<int64_t>(__builtin_bswap64(counter)), 0), key);
+}
+
+// Eight blocks at a time hide the latency of aesenc. They have names because gcc 12 at -O2 keeps an array of eight in
+// memory (3.7 -> 11.7 GB/s, Zen 4; the tables reach 0.27).
 [[gnu::target("aes,sse4.1")]] void aes128_counter_blocks_instructions(const AesKey& key, uint64_t first, size_t blocks,
                                                                       uint8_t* out) noexcept {
-  constexpr size_t kWide = 8;
-  const __m128i* round_keys = reinterpret_cast<const __m128i*>(key.words);
+  const __m128i* k = reinterpret_cast<const __m128i*>(key.words);
   size_t i = 0;
-  for (; i + kWide <= blocks; i += kWide) {
-    __m128i s[kWide];
-    for (size_t j = 0; j < kWide; ++j) {
-      const uint64_t counter = __builtin_bswap64(first + i + j);
-      s[j] = _mm_xor_si128(_mm_set_epi64x(static_cast<int64_t>(counter), 0), round_keys[0]);
-    }
+  for (; i + 8 <= blocks; i += 8) {
+    const uint64_t n = first + i;
+    __m128i a = counter_block(n, k[0]), b = counter_block(n + 1, k[0]);
+    __m128i c = counter_block(n + 2, k[0]), d = counter_block(n + 3, k[0]);
+    __m128i e = counter_block(n + 4, k[0]), f = counter_block(n + 5, k[0]);
+    __m128i g = counter_block(n + 6, k[0]), h = counter_block(n + 7, k[0]);
     for (size_t round = 1; round < kAesRounds; ++round) {
-      const __m128i k = round_keys[round];
-      for (size_t j = 0; j < kWide; ++j) s[j] = _mm_aesenc_si128(s[j], k);
+      const __m128i round_key = k[round];
+      a = _mm_aesenc_si128(a, round_key);
+      b = _mm_aesenc_si128(b, round_key);
+      c = _mm_aesenc_si128(c, round_key);
+      d = _mm_aesenc_si128(d, round_key);
+      e = _mm_aesenc_si128(e, round_key);
+      f = _mm_aesenc_si128(f, round_key);
+      g = _mm_aesenc_si128(g, round_key);
+      h = _mm_aesenc_si128(h, round_key);
     }
-    for (size_t j = 0; j < kWide; ++j) {
-      s[j] = _mm_aesenclast_si128(s[j], round_keys[kAesRounds]);
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + (i + j) * kAesBlockBytes), s[j]);
-    }
+    __m128i* to = reinterpret_cast<__m128i*>(out + i * kAesBlockBytes);
+    _mm_storeu_si128(to, _mm_aesenclast_si128(a, k[kAesRounds]));
+    _mm_storeu_si128(to + 1, _mm_aesenclast_si128(b, k[kAesRounds]));
+    _mm_storeu_si128(to + 2, _mm_aesenclast_si128(c, k[kAesRounds]));
+    _mm_storeu_si128(to + 3, _mm_aesenclast_si128(d, k[kAesRounds]));
+    _mm_storeu_si128(to + 4, _mm_aesenclast_si128(e, k[kAesRounds]));
+    _mm_storeu_si128(to + 5, _mm_aesenclast_si128(f, k[kAesRounds]));
+    _mm_storeu_si128(to + 6, _mm_aesenclast_si128(g, k[kAesRounds]));
+    _mm_storeu_si128(to + 7, _mm_aesenclast_si128(h, k[kAesRounds]));
   }
   for (; i < blocks; ++i) {
-    const uint64_t counter = __builtin_bswap64(first + i);
-    __m128i s = _mm_xor_si128(_mm_set_epi64x(static_cast<int64_t>(counter), 0), round_keys[0]);
-    for (size_t round = 1; round < kAesRounds; ++round) s = _mm_aesenc_si128(s, round_keys[round]);
-    s = _mm_aesenclast_si128(s, round_keys[kAesRounds]);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i * kAesBlockBytes), s);
+    __m128i s = counter_block(first + i, k[0]);
+    for (size_t round = 1; round < kAesRounds; ++round) s = _mm_aesenc_si128(s, k[round]);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i * kAesBlockBytes), _mm_aesenclast_si128(s, k[kAesRounds]));
   }
 }
 
@@ -168,7 +180,7 @@ void aes128_counter_blocks_instructions(const AesKey& key, uint64_t first, size_
 #endif
 
 void aes128_counter_blocks(const AesKey& key, uint64_t first, size_t blocks, uint8_t* out) noexcept {
-  if (isa() != Isa::baseline && aes_instructions()) {
+  if (aes_instructions()) {
     aes128_counter_blocks_instructions(key, first, blocks, out);
   } else {
     aes128_counter_blocks_tables(key, first, blocks, out);

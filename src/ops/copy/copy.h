@@ -1,0 +1,56 @@
+// Copies between tensors of one logical shape, whatever their layouts, strides and types; and the swap of two axes.
+//
+// Both reduce to a list of axes, each with an extent and a stride on either side. Axes are ordered by the destination's
+// memory, and neighbours that are dense on both sides are merged, so most copies end up with one or two axes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "bnns/bnns.h"
+#include "src/core/memory.h"
+#include "src/core/tensor.h"
+
+namespace bnns {
+
+struct CopyAxis {
+  size_t extent = 1;
+  ptrdiff_t from = 0, to = 0;   // strides in elements; `to` is positive, `from` is negative for rotated weights
+  bool operator==(const CopyAxis&) const = default;
+};
+
+enum class CopyKind : uint8_t {
+  bytes,      // same type and meaning: elements are moved as they are
+  integers,   // whole-byte integers with the same scale and bias: exact, saturating
+  values,     // through f32, by the rules of the types
+};
+
+struct CopyProblem {
+  Tensor from, to;
+  CopyKind kind = CopyKind::bytes;
+  size_t rank = 0;                             // axes after merging, fastest of the destination first; at least 1
+  CopyAxis axes[kMaxRank];
+  size_t from_offset = 0, to_offset = 0;       // of the element with all coordinates 0, in elements
+
+  std::string text(const char* name) const;    // "copy f32 3x4 to f16 3x4"
+};
+
+// Every check. swap0 and swap1 are the size axes of src that change places; equal for a plain copy.
+CopyProblem make_copy_problem(const BNNSNDArrayDescriptor* dest, const BNNSNDArrayDescriptor* src, size_t swap0,
+                              size_t swap1, const char* op);
+
+void copy_tensor(const CopyProblem& problem, size_t n_threads);
+
+// ---- kernels ----------------------------------------------------------------------------------------------------
+
+// A dense stretch with stores that bypass the caches.
+void copy_streaming(const void* from, void* to, size_t bytes) noexcept;
+
+// to[i + j to_stride] = from[i from_stride + j] for i < rows, j < columns: rows of the source become columns.
+void transpose_tile(const uint32_t* from, ptrdiff_t from_stride, uint32_t* to, ptrdiff_t to_stride, size_t rows,
+                    size_t columns) noexcept;
+void transpose_tile(const uint64_t* from, ptrdiff_t from_stride, uint64_t* to, ptrdiff_t to_stride, size_t rows,
+                    size_t columns) noexcept;
+
+}  // namespace bnns
