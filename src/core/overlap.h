@@ -15,7 +15,10 @@ struct Extent {
 
   Extent() = default;
   Extent(const void* data, size_t bytes, const char* list_name, size_t list_index, bool is_written)
-      : begin(reinterpret_cast<uintptr_t>(data)), end(begin + bytes), list(list_name), index(list_index),
+      : begin(reinterpret_cast<uintptr_t>(data)),
+        end(begin + bytes),
+        list(list_name),
+        index(list_index),
         written(is_written) {}
 };
 

@@ -207,13 +207,12 @@ void PanelBlock(const GemmBlock& g, TileArgs t) {
     t.a = g.a + static_cast<ptrdiff_t>(tile) * g.a_tile_stride;
     t.c = g.c + i * g.c_stride;
     const bool copies = g.b_copy != nullptr && tiles > 1;
-    if (!data || (g.b_copy && tile != 0)) {
-      t.prefetch = reinterpret_cast<const char*>(t.b);
-      t.chunk = t.depth, t.chunk_step = t.step = t.second = 0;
-    } else if (g.b_copy) {
-      // Row k of the next panel while row k of this one is read: they are neighbours, often in one page.
-      t.prefetch = data;
-      t.chunk = t.depth, t.chunk_step = 0, t.step = g.ahead.row_bytes, t.second = 64;
+    const bool asks = data && !(g.b_copy && tile > 1);
+    if (g.b_copy) {
+      // Row k of the next panel while row k of this one is read: they are neighbours, often in one page. Half of each row
+      // with the first tile, half with the second.
+      t.prefetch = data + (tile == 1 ? 64 : 0);
+      t.chunk = t.depth, t.chunk_step = 0, t.step = g.ahead.row_bytes, t.second = tiles > 1 ? 0 : 64;
     } else {
       // A row per chunk, and a second row with it where one per chunk is not enough.
       t.prefetch = data + static_cast<ptrdiff_t>(tile * share) * g.ahead.row_bytes;
@@ -221,14 +220,15 @@ void PanelBlock(const GemmBlock& g, TileArgs t) {
       t.second = share * lines <= t.depth ? 0 : static_cast<ptrdiff_t>((share + 1) / 2) * g.ahead.row_bytes;
     }
     if (copies && tile == 0) {
+      if (!data) t.prefetch = reinterpret_cast<const char*>(t.b), t.step = t.second = 0;
       t.copy = g.b_copy;
       FindTile<2, false, Extra::copy>(rows)(t);
       t.b = g.b_copy;
       t.b_stride = static_cast<ptrdiff_t>(t.columns);
-    } else if (!data || (g.b_copy && tile != 0)) {
-      FindTile<2, false, Extra::none>(rows)(t);
-    } else {
+    } else if (asks) {
       FindTile<2, false, Extra::prefetch>(rows)(t);
+    } else {
+      FindTile<2, false, Extra::none>(rows)(t);
     }
   }
 }

@@ -12,7 +12,7 @@
 
 namespace bnns::testing {
 
-using Coordinates = std::vector<size_t>;   // in size order
+using Coordinates = std::vector<size_t>;  // in size order
 
 // Calls f for every coordinate of a shape, size[0] fastest.
 template <class F>
@@ -72,17 +72,28 @@ class LayoutTensor {
   double get(const Coordinates& at) const {
     const unsigned char* p = memory_->data() + offset(at) * element_;
     switch (type_) {
-      case BNNSDataTypeFloat32: return raw<float>(p);
-      case BNNSDataTypeFloat16: return half_to_float(raw<uint16_t>(p));
-      case BNNSDataTypeBFloat16: return bfloat16_to_float(raw<uint16_t>(p));
-      case BNNSDataTypeInt8: return raw<int8_t>(p);
-      case BNNSDataTypeInt16: return raw<int16_t>(p);
-      case BNNSDataTypeInt32: return raw<int32_t>(p);
-      case BNNSDataTypeInt64: return double(raw<int64_t>(p));
-      case BNNSDataTypeUInt16: return raw<uint16_t>(p);
-      case BNNSDataTypeUInt32: return raw<uint32_t>(p);
-      case BNNSDataTypeUInt64: return double(raw<uint64_t>(p));
-      default: return raw<uint8_t>(p);   // UInt8, Boolean
+      case BNNSDataTypeFloat32:
+        return raw<float>(p);
+      case BNNSDataTypeFloat16:
+        return half_to_float(raw<uint16_t>(p));
+      case BNNSDataTypeBFloat16:
+        return bfloat16_to_float(raw<uint16_t>(p));
+      case BNNSDataTypeInt8:
+        return raw<int8_t>(p);
+      case BNNSDataTypeInt16:
+        return raw<int16_t>(p);
+      case BNNSDataTypeInt32:
+        return raw<int32_t>(p);
+      case BNNSDataTypeInt64:
+        return double(raw<int64_t>(p));
+      case BNNSDataTypeUInt16:
+        return raw<uint16_t>(p);
+      case BNNSDataTypeUInt32:
+        return raw<uint32_t>(p);
+      case BNNSDataTypeUInt64:
+        return double(raw<uint64_t>(p));
+      default:
+        return raw<uint8_t>(p);  // UInt8, Boolean
     }
   }
 
@@ -90,17 +101,39 @@ class LayoutTensor {
   double set(const Coordinates& at, double value) {
     unsigned char* p = memory_->data() + offset(at) * element_;
     switch (type_) {
-      case BNNSDataTypeFloat32: put(p, float(value)); break;
-      case BNNSDataTypeFloat16: put(p, float_to_half(float(value))); break;
-      case BNNSDataTypeBFloat16: put(p, float_to_bfloat16(float(value))); break;
-      case BNNSDataTypeInt8: put(p, int8_t(value)); break;
-      case BNNSDataTypeInt16: put(p, int16_t(value)); break;
-      case BNNSDataTypeInt32: put(p, int32_t(value)); break;
-      case BNNSDataTypeInt64: put(p, int64_t(value)); break;
-      case BNNSDataTypeUInt16: put(p, uint16_t(value)); break;
-      case BNNSDataTypeUInt32: put(p, uint32_t(value)); break;
-      case BNNSDataTypeUInt64: put(p, uint64_t(value)); break;
-      default: put(p, uint8_t(value)); break;
+      case BNNSDataTypeFloat32:
+        put(p, float(value));
+        break;
+      case BNNSDataTypeFloat16:
+        put(p, float_to_half(float(value)));
+        break;
+      case BNNSDataTypeBFloat16:
+        put(p, float_to_bfloat16(float(value)));
+        break;
+      case BNNSDataTypeInt8:
+        put(p, int8_t(value));
+        break;
+      case BNNSDataTypeInt16:
+        put(p, int16_t(value));
+        break;
+      case BNNSDataTypeInt32:
+        put(p, int32_t(value));
+        break;
+      case BNNSDataTypeInt64:
+        put(p, int64_t(value));
+        break;
+      case BNNSDataTypeUInt16:
+        put(p, uint16_t(value));
+        break;
+      case BNNSDataTypeUInt32:
+        put(p, uint32_t(value));
+        break;
+      case BNNSDataTypeUInt64:
+        put(p, uint64_t(value));
+        break;
+      default:
+        put(p, uint8_t(value));
+        break;
     }
     return get(at);
   }
@@ -134,7 +167,7 @@ class LayoutTensor {
   // The size axis that stride position j belongs to.
   size_t axis_at(size_t j) const {
     const unsigned value = unsigned(layout_);
-    if ((value & 0x8001) == 0x8001) return size_.size() - 1 - j;   // FirstMajor
+    if ((value & 0x8001) == 0x8001) return size_.size() - 1 - j;  // FirstMajor
     if (layout_ == BNNSDataLayoutMHA_DHK) return j == 0 ? 0 : 3 - j;
     return j;
   }
@@ -150,7 +183,7 @@ class LayoutTensor {
   }
 
   BNNSDataLayout layout_;
-  std::vector<size_t> size_, stride_;   // stride_ in stride order
+  std::vector<size_t> size_, stride_;  // stride_ in stride order
   BNNSDataType type_;
   bool dense_;
   size_t element_ = 0, span_ = 0;

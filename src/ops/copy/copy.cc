@@ -14,7 +14,7 @@ struct LogicalView {
   size_t rank = 0;
   size_t size[kMaxRank] = {};
   ptrdiff_t stride[kMaxRank] = {};
-  size_t offset = 0;   // of the element with all indices 0
+  size_t offset = 0;  // of the element with all indices 0
 };
 
 bool is_rotated(BNNSDataLayout layout) {
@@ -28,7 +28,7 @@ LogicalView logical_view(const Tensor& t, size_t swap0, size_t swap1) {
   for (size_t k = 0; k < t.rank; ++k) {
     v.size[k] = t.size[k];
     v.stride[k] = static_cast<ptrdiff_t>(t.stride[k]);
-    if (is_rotated(t.layout) && k < 2) {   // kernel columns and rows run backwards
+    if (is_rotated(t.layout) && k < 2) {  // kernel columns and rows run backwards
       v.offset += t.stride[k] * (t.size[k] - 1);
       v.stride[k] = -v.stride[k];
     }
@@ -67,14 +67,14 @@ void set_axes(CopyProblem* p, const LogicalView& from, const LogicalView& to) {
   for (size_t k = 0; k < to.rank; ++k) {
     if (to.size[k] == 1) continue;
     CopyAxis a{to.size[k], from.stride[k], to.stride[k]};
-    if (a.to < 0) {   // walk it from the other end, on both sides
+    if (a.to < 0) {  // walk it from the other end, on both sides
       const ptrdiff_t last = static_cast<ptrdiff_t>(a.extent - 1);
       from_offset += last * a.from;
       to_offset += last * a.to;
       a.from = -a.from;
       a.to = -a.to;
     }
-    size_t at = rank++;   // sorted by insertion: there are at most eight
+    size_t at = rank++;  // sorted by insertion: there are at most eight
     for (; at > 0 && axes[at - 1].to > a.to; --at) axes[at] = axes[at - 1];
     axes[at] = a;
   }
@@ -88,7 +88,7 @@ void set_axes(CopyProblem* p, const LogicalView& from, const LogicalView& to) {
       p->axes[p->rank++] = axes[k];
     }
   }
-  if (p->rank == 0) p->axes[p->rank++] = CopyAxis{1, 1, 1};   // one element
+  if (p->rank == 0) p->axes[p->rank++] = CopyAxis{1, 1, 1};  // one element
   p->from_offset = static_cast<size_t>(from_offset);
   p->to_offset = static_cast<size_t>(to_offset);
 }

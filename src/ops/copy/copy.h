@@ -16,24 +16,24 @@ namespace bnns {
 
 struct CopyAxis {
   size_t extent = 1;
-  ptrdiff_t from = 0, to = 0;   // strides in elements; `to` is positive, `from` is negative for rotated weights
+  ptrdiff_t from = 0, to = 0;  // strides in elements; `to` is positive, `from` is negative for rotated weights
   bool operator==(const CopyAxis&) const = default;
 };
 
 enum class CopyKind : uint8_t {
-  bytes,      // same type and meaning: elements are moved as they are
-  integers,   // whole-byte integers with the same scale and bias: exact, saturating
-  values,     // through f32, by the rules of the types
+  bytes,     // same type and meaning: elements are moved as they are
+  integers,  // whole-byte integers with the same scale and bias: exact, saturating
+  values,    // through f32, by the rules of the types
 };
 
 struct CopyProblem {
   Tensor from, to;
   CopyKind kind = CopyKind::bytes;
-  size_t rank = 0;                             // axes after merging, fastest of the destination first; at least 1
+  size_t rank = 0;  // axes after merging, fastest of the destination first; at least 1
   CopyAxis axes[kMaxRank];
-  size_t from_offset = 0, to_offset = 0;       // of the element with all coordinates 0, in elements
+  size_t from_offset = 0, to_offset = 0;  // of the element with all coordinates 0, in elements
 
-  std::string text(const char* name) const;    // "copy f32 3x4 to f16 3x4"
+  std::string text(const char* name) const;  // "copy f32 3x4 to f16 3x4"
 };
 
 // Every check. swap0 and swap1 are the size axes of src that change places; equal for a plain copy.

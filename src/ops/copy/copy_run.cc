@@ -19,8 +19,8 @@ namespace bnns {
 namespace {
 
 constexpr size_t kTaskBytes = 256 * 1024;
-constexpr size_t kStreamBytes = 24 << 20;   // larger than the L3 share of a core: reading for ownership is a waste
-constexpr size_t kTileRows = 32, kTileColumns = 512;   // of the source: 2 KiB of f32 in one go, which prefetchers follow
+constexpr size_t kStreamBytes = 24 << 20;  // larger than the L3 share of a core: reading for ownership is a waste
+constexpr size_t kTileRows = 32, kTileColumns = 512;  // of the source: 2 KiB of f32 in one go, which prefetchers follow
 
 // Offsets of position `index` on axes [first, rank), in elements.
 struct Offsets {
@@ -55,8 +55,7 @@ void copy_dense(const CopyProblem& p, size_t element, size_t n_threads) {
   const bool stream = bytes >= kStreamBytes;
   parallel_for(tasks, threads_for(n_threads, tasks, bytes), [&](size_t task, size_t) {
     const size_t begin = task * kTaskBytes, m = std::min(kTaskBytes, bytes - begin);
-    stream ? copy_streaming(from + begin, to + begin, m)
-           : static_cast<void>(std::memcpy(to + begin, from + begin, m));
+    stream ? copy_streaming(from + begin, to + begin, m) : static_cast<void>(std::memcpy(to + begin, from + begin, m));
   });
 }
 
@@ -82,7 +81,8 @@ void move_tile(const T* from, ptrdiff_t from_stride, T* to, ptrdiff_t to_stride,
   } else {
     for (size_t j = 0; j < columns; ++j) {
       T* column = to + static_cast<ptrdiff_t>(j) * to_stride;
-      for (size_t i = 0; i < rows; ++i) column[i] = from[static_cast<ptrdiff_t>(i) * from_stride + static_cast<ptrdiff_t>(j)];
+      for (size_t i = 0; i < rows; ++i)
+        column[i] = from[static_cast<ptrdiff_t>(i) * from_stride + static_cast<ptrdiff_t>(j)];
     }
   }
 }
@@ -117,7 +117,8 @@ void copy_bytes(const CopyProblem& p, size_t n_threads) {
   const CopyAxis inner = p.axes[0];
   if (p.rank == 1 && inner.from == 1 && inner.to == 1) return copy_dense(p, sizeof(T), n_threads);
   if (inner.from == 1 && inner.to == 1) {
-    return for_each_row<T>(p, n_threads, [&](const T* from, T* to) { std::memcpy(to, from, inner.extent * sizeof(T)); });
+    return for_each_row<T>(p, n_threads,
+                           [&](const T* from, T* to) { std::memcpy(to, from, inner.extent * sizeof(T)); });
   }
   for (size_t k = 1; k < p.rank && inner.to == 1; ++k) {
     if (p.axes[k].from == 1) return copy_transposed<T>(p, k, n_threads);
@@ -138,8 +139,10 @@ void load_integers(const void* base, ptrdiff_t at, ptrdiff_t stride, size_t n, i
   for (size_t i = 0; i < n; ++i) {
     const T x = from[static_cast<ptrdiff_t>(i) * stride];
     // u64 beyond i64 saturates: every other integer type saturates there too, and u64 to u64 is a copy of bytes.
-    if constexpr (std::is_same_v<T, uint64_t>) values[i] = static_cast<int64_t>(std::min<uint64_t>(x, INT64_MAX));
-    else values[i] = x;
+    if constexpr (std::is_same_v<T, uint64_t>)
+      values[i] = static_cast<int64_t>(std::min<uint64_t>(x, INT64_MAX));
+    else
+      values[i] = x;
   }
 }
 
@@ -148,21 +151,30 @@ void store_integers(void* base, ptrdiff_t at, ptrdiff_t stride, size_t n, const 
   T* to = static_cast<T*>(base) + at;
   constexpr int64_t low = std::is_signed_v<T> ? static_cast<int64_t>(std::numeric_limits<T>::min()) : 0;
   constexpr int64_t high = sizeof(T) == 8 ? INT64_MAX : static_cast<int64_t>(std::numeric_limits<T>::max());
-  for (size_t i = 0; i < n; ++i) to[static_cast<ptrdiff_t>(i) * stride] = static_cast<T>(std::clamp(values[i], low, high));
+  for (size_t i = 0; i < n; ++i)
+    to[static_cast<ptrdiff_t>(i) * stride] = static_cast<T>(std::clamp(values[i], low, high));
 }
 
 // f(T{}) with the C++ type of a whole-byte integer type.
 template <class F>
 void with_integer(BNNSDataType type, F&& f) {
   switch (type) {
-    case BNNSDataTypeInt8: return f(int8_t{});
-    case BNNSDataTypeInt16: return f(int16_t{});
-    case BNNSDataTypeInt32: return f(int32_t{});
-    case BNNSDataTypeInt64: return f(int64_t{});
-    case BNNSDataTypeUInt8: return f(uint8_t{});
-    case BNNSDataTypeUInt16: return f(uint16_t{});
-    case BNNSDataTypeUInt32: return f(uint32_t{});
-    default: return f(uint64_t{});
+    case BNNSDataTypeInt8:
+      return f(int8_t{});
+    case BNNSDataTypeInt16:
+      return f(int16_t{});
+    case BNNSDataTypeInt32:
+      return f(int32_t{});
+    case BNNSDataTypeInt64:
+      return f(int64_t{});
+    case BNNSDataTypeUInt8:
+      return f(uint8_t{});
+    case BNNSDataTypeUInt16:
+      return f(uint16_t{});
+    case BNNSDataTypeUInt32:
+      return f(uint32_t{});
+    default:
+      return f(uint64_t{});
   }
 }
 
@@ -177,9 +189,8 @@ void copy_integers(const CopyProblem& p, size_t n_threads) {
     with_integer(p.from.type, [&](auto t) {
       load_integers<decltype(t)>(p.from.data, o.from + at * inner.from, inner.from, n, values);
     });
-    with_integer(p.to.type, [&](auto t) {
-      store_integers<decltype(t)>(p.to.data, o.to + at * inner.to, inner.to, n, values);
-    });
+    with_integer(p.to.type,
+                 [&](auto t) { store_integers<decltype(t)>(p.to.data, o.to + at * inner.to, inner.to, n, values); });
   });
 }
 
@@ -213,8 +224,9 @@ void copy_values(const CopyProblem& p, size_t n_threads) {
   parallel_for(outer * chunks, threads, [&](size_t task, size_t) {
     float room[kBlock];
     const Offsets o = offsets_of(q, 0, kNone, task / chunks);
-    const void* base = sub_byte_source ? p.from.data : element_at(static_cast<const void*>(p.from.data), p.from.type,
-                                                                  static_cast<size_t>(o.from));
+    const void* base =
+        sub_byte_source ? p.from.data
+                        : element_at(static_cast<const void*>(p.from.data), p.from.type, static_cast<size_t>(o.from));
     void* target = sub_byte ? p.to.data : element_at(p.to.data, p.to.type, static_cast<size_t>(o.to));
     const size_t end = std::min(from.count(), (task % chunks + 1) * chunk);
     for (size_t at = task % chunks * chunk; at < end; at += kBlock) {
@@ -233,11 +245,16 @@ void copy_tensor(const CopyProblem& problem, size_t n_threads) {
   if (problem.kind == CopyKind::integers) return copy_integers(problem, n_threads);
   if (problem.kind == CopyKind::values) return copy_values(problem, n_threads);
   switch (type_bytes(problem.from.type)) {
-    case 1: return copy_bytes<uint8_t>(problem, n_threads);
-    case 2: return copy_bytes<uint16_t>(problem, n_threads);
-    case 4: return copy_bytes<uint32_t>(problem, n_threads);
-    case 8: return copy_bytes<uint64_t>(problem, n_threads);
-    default: break;
+    case 1:
+      return copy_bytes<uint8_t>(problem, n_threads);
+    case 2:
+      return copy_bytes<uint16_t>(problem, n_threads);
+    case 4:
+      return copy_bytes<uint32_t>(problem, n_threads);
+    case 8:
+      return copy_bytes<uint64_t>(problem, n_threads);
+    default:
+      break;
   }
   // Narrower than a byte: the bits as unsigned numbers, which f32 holds exactly.
   CopyProblem bits = problem;

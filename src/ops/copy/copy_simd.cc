@@ -3,14 +3,14 @@
 // A vector of the transpose is made of 16-byte blocks: block b of vector k comes from row k + K b of the source, K
 // elements wide. Transposing every block in place then leaves, in vector c, column c of all rows, in order: one store.
 
-#include "src/ops/copy/copy.h"
-
 #include <cstring>
+
+#include "src/ops/copy/copy.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/ops/copy/copy_simd.cc"
-#include <hwy/foreach_target.h>
 #include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "src/simd/dispatch.h"
@@ -28,7 +28,7 @@ HWY_INLINE hn::Vec<D> LoadBlocks(D d, const hn::TFromD<D>* from, ptrdiff_t strid
     return hn::LoadU(d, from);
   } else {
     const hn::Half<D> half;
-    const ptrdiff_t rows = static_cast<ptrdiff_t>(hn::MaxLanes(half));   // kPerBlock rows for each block of the half
+    const ptrdiff_t rows = static_cast<ptrdiff_t>(hn::MaxLanes(half));  // kPerBlock rows for each block of the half
     return hn::Combine(d, LoadBlocks(half, from + rows * stride, stride), LoadBlocks(half, from, stride));
   }
 }
@@ -39,8 +39,10 @@ HWY_INLINE void TransposePatch(const uint32_t* from, ptrdiff_t from_stride, uint
   const auto r0 = LoadBlocks(d, from, from_stride), r1 = LoadBlocks(d, from + from_stride, from_stride);
   const auto r2 = LoadBlocks(d, from + 2 * from_stride, from_stride);
   const auto r3 = LoadBlocks(d, from + 3 * from_stride, from_stride);
-  const auto a = hn::BitCast(wide, hn::InterleaveLower(d, r0, r1)), b = hn::BitCast(wide, hn::InterleaveLower(d, r2, r3));
-  const auto c = hn::BitCast(wide, hn::InterleaveUpper(d, r0, r1)), e = hn::BitCast(wide, hn::InterleaveUpper(d, r2, r3));
+  const auto a = hn::BitCast(wide, hn::InterleaveLower(d, r0, r1)),
+             b = hn::BitCast(wide, hn::InterleaveLower(d, r2, r3));
+  const auto c = hn::BitCast(wide, hn::InterleaveUpper(d, r0, r1)),
+             e = hn::BitCast(wide, hn::InterleaveUpper(d, r2, r3));
   hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, a, b)), d, to);
   hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, a, b)), d, to + to_stride);
   hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, c, e)), d, to + 2 * to_stride);
@@ -57,7 +59,7 @@ HWY_INLINE void TransposePatch(const uint64_t* from, ptrdiff_t from_stride, uint
 template <class T>
 HWY_INLINE void TransposeTile(const T* from, ptrdiff_t from_stride, T* to, ptrdiff_t to_stride, size_t rows,
                               size_t columns) {
-  constexpr size_t kWide = 16 / sizeof(T);   // columns of a patch; it has as many rows as a vector has lanes
+  constexpr size_t kWide = 16 / sizeof(T);  // columns of a patch; it has as many rows as a vector has lanes
   const size_t N = hn::Lanes(hn::ScalableTag<T>());
   const size_t whole_rows = rows / N * N, whole_columns = columns / kWide * kWide;
   for (size_t i = 0; i < whole_rows; i += N) {
@@ -66,7 +68,7 @@ HWY_INLINE void TransposeTile(const T* from, ptrdiff_t from_stride, T* to, ptrdi
       TransposePatch(patch_from + j, from_stride, to + i + static_cast<ptrdiff_t>(j) * to_stride, to_stride);
     }
   }
-  for (size_t j = 0; j < columns; ++j) {   // what is left below and to the right
+  for (size_t j = 0; j < columns; ++j) {  // what is left below and to the right
     for (size_t i = j < whole_columns ? whole_rows : 0; i < rows; ++i) {
       to[static_cast<ptrdiff_t>(i) + static_cast<ptrdiff_t>(j) * to_stride] =
           from[static_cast<ptrdiff_t>(i) * from_stride + static_cast<ptrdiff_t>(j)];
@@ -92,7 +94,7 @@ void CopyStreaming(const void* from, void* to, size_t bytes) {
   uint8_t* HWY_RESTRICT target = static_cast<uint8_t*>(to);
   size_t head = (N - reinterpret_cast<uintptr_t>(target) % N) % N;
   if (head > bytes) head = bytes;
-  std::memcpy(target, source, head);   // streaming stores need an aligned target
+  std::memcpy(target, source, head);  // streaming stores need an aligned target
   size_t i = head;
   for (; i + 4 * N <= bytes; i += 4 * N) {
     const auto v0 = hn::LoadU(d, source + i), v1 = hn::LoadU(d, source + i + N);

@@ -58,10 +58,10 @@ TEST(Copy, ConversionRules) {
   BNNSNDArrayDescriptor src = vector_descriptor(5, const_cast<float*>(x));
   BNNSNDArrayDescriptor dest = vector_descriptor(5, i32, BNNSDataTypeInt32);
   ASSERT_EQ(BNNSCopy(&dest, &src, nullptr), 0) << BNNSExtLastError();
-  EXPECT_EQ(std::vector<int32_t>(i32, i32 + 5), (std::vector<int32_t>{2, -2, 300, 0, 0}));   // ties to even
+  EXPECT_EQ(std::vector<int32_t>(i32, i32 + 5), (std::vector<int32_t>{2, -2, 300, 0, 0}));  // ties to even
   dest = vector_descriptor(5, i8, BNNSDataTypeInt8);
   dest.data_scale = 0.5f;
-  dest.data_bias = 1;   // saturate(round(f / scale - bias))
+  dest.data_bias = 1;  // saturate(round(f / scale - bias))
   ASSERT_EQ(BNNSCopy(&dest, &src, nullptr), 0) << BNNSExtLastError();
   EXPECT_EQ(std::vector<int8_t>(i8, i8 + 5), (std::vector<int8_t>{2, -6, 127, 0, -1}));
   dest = vector_descriptor(5, u8, BNNSDataTypeUInt8);
@@ -160,16 +160,15 @@ TEST(Copy, EveryPairOfTypes) {
   for_each_isa([&] {
     for (BNNSDataType from : kTypes) {
       for (BNNSDataType to : kTypes) {
-        for (size_t variant : {2, 4, 11, 13}) {   // same order, transposed, rotated, both rotated
+        for (size_t variant : {2, 4, 11, 13}) {  // same order, transposed, rotated, both rotated
           const Pair& pair = kPairs[variant];
           SCOPED_TRACE("types " + std::to_string(from) + " " + std::to_string(to) + " pair " + std::to_string(variant));
           LayoutTensor x(pair.from, pair.from_size, from, 1, 1), y(pair.to, pair.to_size, to, 1, 2);
           number(&x);
           ASSERT_EQ(run_copy(&y, &x), 0) << BNNSExtLastError();
           ASSERT_TRUE(y.gaps_untouched());
-          ref::for_each_copied(pair.to, pair.from, pair.from_size, [&](const Coordinates& a, const Coordinates& b) {
-            ASSERT_EQ(y.get(a), x.get(b));
-          });
+          ref::for_each_copied(pair.to, pair.from, pair.from_size,
+                               [&](const Coordinates& a, const Coordinates& b) { ASSERT_EQ(y.get(a), x.get(b)); });
         }
       }
     }
@@ -202,7 +201,7 @@ TEST(Copy, NarrowTypes) {
   EXPECT_EQ(std::memcmp(turned, want, 4), 0);
   float values[8];
   BNNSNDArrayDescriptor f32 = descriptor(BNNSDataLayout2DFirstMajor, {2, 4}, values);
-  src.data_type = BNNSDataTypeInt4;   // the upper half of the range is negative
+  src.data_type = BNNSDataTypeInt4;  // the upper half of the range is negative
   ASSERT_EQ(BNNSCopy(&f32, &src, nullptr), 0) << BNNSExtLastError();
   EXPECT_EQ(values[7], 7);
   nibbles[3] = 0xf6;
@@ -257,7 +256,8 @@ TEST(Transpose, BC18_SizesAndInverse) {
     for (BNNSDataType type : {BNNSDataTypeFloat32, BNNSDataTypeInt64, BNNSDataTypeFloat16}) {
       for (size_t rows : {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 64, 65, 131}) {
         for (size_t columns : {1, 2, 3, 4, 5, 15, 16, 17, 63, 64, 129}) {
-          LayoutTensor x(BNNSDataLayout2DFirstMajor, {rows, columns}, type), back(BNNSDataLayout2DFirstMajor, {rows, columns}, type);
+          LayoutTensor x(BNNSDataLayout2DFirstMajor, {rows, columns}, type),
+              back(BNNSDataLayout2DFirstMajor, {rows, columns}, type);
           LayoutTensor y(BNNSDataLayout2DFirstMajor, {columns, rows}, type);
           number(&x);
           BNNSNDArrayDescriptor dx = x.descriptor(), dy = y.descriptor(), db = back.descriptor();
@@ -346,12 +346,21 @@ TEST(Copy, RefusalsWriteNothing) {
       {"extents overflow", [](Call& c) { c.src.size[0] = c.src.size[1] = SIZE_MAX; }, {"src"}},
       {"no layout", [](Call& c) { c.dest.layout = BNNSDataLayout(9); }, {"dest.layout"}},
       {"no type", [](Call& c) { c.dest.data_type = BNNSDataType(2); }, {"dest.data_type"}},
-      {"packed", [](Call& c) { c.src.layout = BNNSDataLayoutConvolutionWeightsOIHW_Pack32, c.src.size[2] = c.src.size[3] = 1; }, {"src.layout", "Pack32"}},
+      {"packed",
+       [](Call& c) { c.src.layout = BNNSDataLayoutConvolutionWeightsOIHW_Pack32, c.src.size[2] = c.src.size[3] = 1; },
+       {"src.layout", "Pack32"}},
       {"sparse", [](Call& c) { c.src.layout = BNNSDataLayoutFullyConnectedSparse; }, {"src.layout"}},
       {"same memory", [](Call& c) { c.dest.data = c.x.data(); }, {"dest and src overlap"}},
       {"overlap", [](Call& c) { c.dest.data = c.x.data() + 5; }, {"dest and src overlap"}},
-      {"misaligned", [](Call& c) { c.dest.data = reinterpret_cast<char*>(c.y.data()) + 1; }, {"dest.data", "multiple of 4"}},
-      {"indexed", [](Call& c) { c.dest.data_type = BNNSDataTypeIndexed8, c.dest.table_data = c.x.data(), c.dest.table_data_type = BNNSDataTypeFloat32; }, {"dest has type indexed8"}},
+      {"misaligned",
+       [](Call& c) { c.dest.data = reinterpret_cast<char*>(c.y.data()) + 1; },
+       {"dest.data", "multiple of 4"}},
+      {"indexed",
+       [](Call& c) {
+         c.dest.data_type = BNNSDataTypeIndexed8, c.dest.table_data = c.x.data(),
+         c.dest.table_data_type = BNNSDataTypeFloat32;
+       },
+       {"dest has type indexed8"}},
       {"options", [](Call& c) { c.options.flags = 2; }, {"flags is 0x2"}},
       {"axis0", [](Call& c) { c.axis0 = 2; }, {"axis0 is 2", "rank"}, true},
       {"axis1", [](Call& c) { c.axis1 = SIZE_MAX; }, {"axis1", "rank"}, true},
@@ -363,8 +372,9 @@ TEST(Copy, RefusalsWriteNothing) {
       SCOPED_TRACE(refusal.name);
       Call call;
       refusal.spoil(call);
-      const int status = transpose ? BNNSTranspose(call.dest_pointer, call.src_pointer, call.axis0, call.axis1, &call.options)
-                                   : BNNSCopy(call.dest_pointer, call.src_pointer, &call.options);
+      const int status = transpose
+                             ? BNNSTranspose(call.dest_pointer, call.src_pointer, call.axis0, call.axis1, &call.options)
+                             : BNNSCopy(call.dest_pointer, call.src_pointer, &call.options);
       EXPECT_EQ(status, -1);
       EXPECT_TRUE(refused_because(refusal.words));
       EXPECT_EQ(call.x, std::vector<float>(24, 3));

@@ -33,7 +33,7 @@ class RowReader {
   }
   HWY_INLINE const float* Read(size_t first, size_t m) {
     if (lens_->direct()) return lens_->read(base_, origin_ + first, m, room_);
-    if (held_ == SIZE_MAX) lens_->read(base_, origin_ + first, m, room_);
+    if (held_ != first) lens_->read(base_, origin_ + first, m, room_);
     held_ = first;
     return room_;
   }

@@ -15,8 +15,8 @@
 namespace bnns {
 namespace {
 
-constexpr size_t kChunk = 16 * 1024;        // elements of one task
-constexpr size_t kInlineSlices = 128;       // norms kept on the stack
+constexpr size_t kChunk = 16 * 1024;   // elements of one task
+constexpr size_t kInlineSlices = 128;  // norms kept on the stack
 constexpr size_t kInlineTensors = 32;
 
 using SliceValues = InlineBuffer<double, kInlineSlices>;
@@ -76,7 +76,7 @@ void scale_tensor(const Tensor& x, const Tensor& y, double factor) {
 }
 
 Tensor without_flags(Tensor t) {
-  t.accumulate = false;   // the flag belongs to gradients; a clip always overwrites
+  t.accumulate = false;  // the flag belongs to gradients; a clip always overwrites
   return t;
 }
 
@@ -217,7 +217,8 @@ void clip_by_global_norm(BNNSNDArrayDescriptor* const* dest, const BNNSNDArrayDe
       squares += sum_of_squares(Elements(x), x.data, 0);
     }
     norm = std::sqrt(squares);
-    if (!std::isfinite(norm)) fail_invalid("%s: the norm is not finite, so it cannot be clipped; dest is unchanged", op);
+    if (!std::isfinite(norm))
+      fail_invalid("%s: the norm is not finite, so it cannot be clipped; dest is unchanged", op);
   }
   const double factor = clip_factor(norm, max_norm);
   for (size_t i = 0; i < count; ++i) {
@@ -233,7 +234,7 @@ void compute_norm(const BNNSNDArrayDescriptor* dest, const BNNSNDArrayDescriptor
   check_not_rotated(p.x, op, "src");
   check_norm_type(type, op);
   const Tensor y = on_axes_of(resolve_float(dest, op, "dest"), p, op, "dest");
-  if (y.data != p.x.data) {   // all norms are known before the first is written, so dest may begin where src does
+  if (y.data != p.x.data) {  // all norms are known before the first is written, so dest may begin where src does
     check_disjoint(y.data, y.span_bytes(), "dest", p.x.data, p.x.span_bytes(), "src", op);
   }
 

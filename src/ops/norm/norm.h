@@ -20,10 +20,10 @@ namespace bnns {
 // A tensor cut into slices: the axes of `axes` lie inside a slice, the others number the slices.
 struct NormProblem {
   Tensor x;
-  uint32_t axes = 0;                  // reduced axes, bit d is size[d]; never 0
-  size_t slices = 1, length = 0;      // slices * length = x.count
+  uint32_t axes = 0;              // reduced axes, bit d is size[d]; never 0
+  size_t slices = 1, length = 0;  // slices * length = x.count
 
-  std::string text(const char* name) const;   // "clip_by_norm f32 28x28x3 axes 0x4"
+  std::string text(const char* name) const;  // "clip_by_norm f32 28x28x3 axes 0x4"
 };
 
 // axis_flags 0 means all axes. Refuses types other than f32, f16, bf16 and bits beyond the rank.
@@ -55,7 +55,7 @@ inline double clip_factor(double norm, double max_norm) {
 // `order`, a tensor of the same extents; so lenses on x, y and dx agree on what element (s, i) is.
 struct SliceLens {
   SliceLens(const Tensor& t, const Tensor& order, uint32_t axes);
-  Elements slice, across;   // offsets inside a slice, and from slice to slice
+  Elements slice, across;  // offsets inside a slice, and from slice to slice
   BNNSDataType type;
 };
 
@@ -69,9 +69,9 @@ void slice_scale(const NormProblem& problem, const void* x_data, const Tensor& y
 // Pointers of one call are equal or do not overlap.
 
 double square_sum(const float* x, size_t n) noexcept;
-void square_add(const float* x, double* sums, size_t n) noexcept;                          // sums[i] += x[i]^2
-void scale_all(const float* x, double factor, float* y, size_t n) noexcept;                // y[i] = factor x[i]
-void scale_each(const float* x, const double* factors, float* y, size_t n) noexcept;       // y[i] = factors[i] x[i]
-void clamp_all(const float* x, float low, float high, float* y, size_t n) noexcept;        // NaN stays NaN
+void square_add(const float* x, double* sums, size_t n) noexcept;                     // sums[i] += x[i]^2
+void scale_all(const float* x, double factor, float* y, size_t n) noexcept;           // y[i] = factor x[i]
+void scale_each(const float* x, const double* factors, float* y, size_t n) noexcept;  // y[i] = factors[i] x[i]
+void clamp_all(const float* x, float low, float high, float* y, size_t n) noexcept;   // NaN stays NaN
 
 }  // namespace bnns

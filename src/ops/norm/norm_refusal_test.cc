@@ -82,7 +82,10 @@ const Refusal kRefusals[] = {
     {"integers", kSources, [](Call& c) { c.src.data_type = BNNSDataTypeInt32; }, {"src", "i32"}},
     {"integer gradient", kBackward, [](Call& c) { c.in_delta.data_type = BNNSDataTypeInt32; }, {"in_delta", "i32"}},
     {"no type", kSources, [](Call& c) { c.src.data_type = BNNSDataType(1); }, {"src", "data_type"}},
-    {"axis beyond the rank", kNorm | kCompute | kBackward, [](Call& c) { c.axes = 4; }, {"axis_flags is 0x4", "rank 2"}},
+    {"axis beyond the rank",
+     kNorm | kCompute | kBackward,
+     [](Call& c) { c.axes = 4; },
+     {"axis_flags is 0x4", "rank 2"}},
     {"norm type", kCompute | kBackward, [](Call& c) { c.type = BNNSNormType(2); }, {"norm_type is 2"}},
     {"range", kValue, [](Call& c) { c.low = 2; }, {"min_val is 2", "min <= max"}},
     {"range nan", kValue, [](Call& c) { c.high = NAN; }, {"max_val is nan"}},
@@ -93,16 +96,22 @@ const Refusal kRefusals[] = {
     {"infinite element", kNorm | kGlobal, [](Call& c) { c.x[5] = kInf; }, {"norm", "not finite"}},
     {"nan element", kNorm | kGlobal, [](Call& c) { c.x[5] = NAN; }, {"norm", "not finite"}},
     {"overlap by one", kClips, [](Call& c) { c.dest.data = c.x.data() + 1; }, {"dest", "src"}},
-    {"same start, other strides", kClips, [](Call& c) { c.dest.data = c.x.data(), c.dest.stride[1] = 3; }, {"dest", "src"}},
+    {"same start, other strides",
+     kClips,
+     [](Call& c) { c.dest.data = c.x.data(), c.dest.stride[1] = 3; },
+     {"dest", "src"}},
     {"norms inside the source", kCompute, [](Call& c) { c.norms.data = c.x.data() + 2; }, {"dest", "src"}},
-    {"in_delta over out_delta", kBackward, [](Call& c) { c.dy.resize(8, 9), c.in_delta.data = c.out_delta.data = c.dy.data(); }, {"in_delta", "out_delta"}},
+    {"in_delta over out_delta",
+     kBackward,
+     [](Call& c) { c.dy.resize(8, 9), c.in_delta.data = c.out_delta.data = c.dy.data(); },
+     {"in_delta", "out_delta"}},
     {"in_delta across in", kBackward, [](Call& c) { c.in = c.dx.data() + 1; }, {"in_delta and in overlap"}},
 };
 
 TEST(NormRefusal, TableIsRefusedWithReasonAndNothingWritten) {
   for (const auto& entry : kEntries) {
     Call good;
-    ASSERT_EQ(entry(good), 0) << BNNSExtLastError();   // what the table spoils does work
+    ASSERT_EQ(entry(good), 0) << BNNSExtLastError();  // what the table spoils does work
   }
   for (const Refusal& refusal : kRefusals) {
     for (unsigned e = 0; e < 5; ++e) {
@@ -136,7 +145,7 @@ TEST(NormRefusal, GlobalNormLists) {
   EXPECT_TRUE(refused_because({"share memory"}));
   EXPECT_EQ(a[0], 3);
   EXPECT_EQ(b[0], 1);
-  EXPECT_EQ(BNNSClipByGlobalNorm(no_dests, no_sources, 0, 1, 0), 0);   // nothing to do
+  EXPECT_EQ(BNNSClipByGlobalNorm(no_dests, no_sources, 0, 1, 0), 0);  // nothing to do
 }
 
 // Backward in place: the gradient may take the place of the input.

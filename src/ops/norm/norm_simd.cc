@@ -15,7 +15,7 @@ namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using D64 = hn::ScalableTag<double>;
-using D32 = hn::Rebind<float, D64>;   // as many floats as a vector holds doubles
+using D32 = hn::Rebind<float, D64>;  // as many floats as a vector holds doubles
 using V64 = hn::Vec<D64>;
 
 // Four accumulators hide the latency of the multiply-add; they are joined as (0 1)(2 3), then the lanes.
@@ -90,7 +90,7 @@ void ScaleEach(const float* x, const double* factors, float* y, size_t n) {
 void ClampAll(const float* x, float low, float high, float* y, size_t n) {
   Transform(x, y, n, [low, high](auto d, auto v) HWY_ATTR {
     const auto lo = hn::Set(d, low), hi = hn::Set(d, high);
-    v = hn::IfThenElse(hn::Lt(v, lo), lo, v);   // comparisons, not Min and Max: those lose a NaN on x86
+    v = hn::IfThenElse(hn::Lt(v, lo), lo, v);  // comparisons, not Min and Max: those lose a NaN on x86
     return hn::IfThenElse(hn::Gt(v, hi), hi, v);
   });
 }

@@ -15,8 +15,8 @@
 namespace bnns {
 namespace {
 
-constexpr size_t kChunk = 16 * 1024;        // elements of one task
-constexpr size_t kMaxParts = 256;           // partial sums of one slice
+constexpr size_t kChunk = 16 * 1024;  // elements of one task
+constexpr size_t kMaxParts = 256;     // partial sums of one slice
 
 // The axes of `axes` alone, fastest first in the memory order of `order`. No axes: one element.
 Tensor pick(const Tensor& t, const Tensor& order, uint32_t axes) {
@@ -58,7 +58,7 @@ double square_sum_range(const Elements& x, const void* base, size_t begin, size_
 }
 
 void squares_by_rows(const NormProblem& p, const SliceLens& x, double* squares) {
-  if (p.length >= 4 * kChunk) {   // long slices: one after the other, each split over the threads
+  if (p.length >= 4 * kChunk) {  // long slices: one after the other, each split over the threads
     for (size_t s = 0; s < p.slices; ++s) {
       squares[s] = sum_of_squares(x.slice, element_at(p.x.data, x.type, x.across.offset(s)), 0);
     }
@@ -110,14 +110,14 @@ struct Sink {
   }
 };
 
-void scale_rows(const NormProblem& p, const SliceLens& x, const void* x_data, const SliceLens& y, const Tensor& y_tensor,
-                const double* factors) {
+void scale_rows(const NormProblem& p, const SliceLens& x, const void* x_data, const SliceLens& y,
+                const Tensor& y_tensor, const double* factors) {
   const Sink sink{y.slice, y_tensor.accumulate};
   const size_t tasks = div_up(p.x.count, kChunk);
   parallel_for(tasks, threads_for(0, tasks, p.x.count), [&](size_t task, size_t) {
     float x_room[kBlock], y_room[kBlock];
     const size_t end = std::min(p.x.count, (task + 1) * kChunk);
-    for (size_t at = task * kChunk; at < end;) {   // slices lie end to end: element i of slice s is s * length + i
+    for (size_t at = task * kChunk; at < end;) {  // slices lie end to end: element i of slice s is s * length + i
       const size_t s = at / p.length, stop = std::min(end, (s + 1) * p.length);
       const void* from = element_at(x_data, x.type, x.across.offset(s));
       void* to = element_at(y_tensor.data, y.type, y.across.offset(s));
@@ -167,7 +167,7 @@ double sum_of_squares(const Elements& x, const void* base, size_t n_threads) noe
     partial[task] = square_sum_range(x, base, task * part, std::min(n, (task + 1) * part));
   });
   double sum = 0;
-  for (size_t i = 0; i < parts; ++i) sum += partial[i];   // in index order, whoever computed them
+  for (size_t i = 0; i < parts; ++i) sum += partial[i];  // in index order, whoever computed them
   return sum;
 }
 

@@ -80,7 +80,8 @@ TEST(Norm, HandWorked) {
   EXPECT_EQ(ref::norms_backward({2}, 1, {3, 4}, {5}, {2}), (std::vector<double>{1.2, 1.6}));
 
   float x[2] = {3, 4}, y[2], norm, dx[2], dy = 2;
-  BNNSNDArrayDescriptor src = vector_descriptor(2, x), dest = vector_descriptor(2, y), one = vector_descriptor(1, &norm);
+  BNNSNDArrayDescriptor src = vector_descriptor(2, x), dest = vector_descriptor(2, y),
+                        one = vector_descriptor(1, &norm);
   ASSERT_EQ(BNNSComputeNorm(&one, &src, BNNSL2Norm, 0), 0) << BNNSExtLastError();
   EXPECT_EQ(norm, 5);
   ASSERT_EQ(BNNSClipByNorm(&dest, &src, 2.5f, 0), 0) << BNNSExtLastError();
@@ -152,7 +153,7 @@ TEST(Norm, BC33_LayoutsAxesTypes) {
           BNNSNDArrayDescriptor dy_desc = dy.descriptor();
           LayoutTensor dx(shape.layout, shape.size, type, unit, pad);
           BNNSNDArrayDescriptor dx_desc = dx.descriptor();
-          const std::vector<double> stored = read(norm);   // backward gets y as the type holds it
+          const std::vector<double> stored = read(norm);  // backward gets y as the type holds it
           const std::vector<double> want = ref::norms_backward(shape.size, axes, values, stored, gradients);
           ASSERT_EQ(BNNSComputeNormBackward(x.data(), &dx_desc, norm.data(), &dy_desc, BNNSL2Norm, flags), 0)
               << BNNSExtLastError();
@@ -161,7 +162,7 @@ TEST(Norm, BC33_LayoutsAxesTypes) {
           ASSERT_EQ(BNNSComputeNormBackward(x.data(), &dx_desc, norm.data(), &dy_desc, BNNSL2Norm, flags), 0)
               << BNNSExtLastError();
           const std::vector<double> sum = read(dx);
-          for (size_t i = 0; i < sum.size(); ++i) {   // twice the gradient, rounded
+          for (size_t i = 0; i < sum.size(); ++i) {  // twice the gradient, rounded
             ASSERT_NEAR(sum[i], 2 * want[i], 4 * bound_for(type, 2 * want[i])) << "accumulate, element " << i;
           }
         }
@@ -172,8 +173,10 @@ TEST(Norm, BC33_LayoutsAxesTypes) {
 
 // Shapes that are split over threads, along rows, columns and within one slice.
 TEST(Norm, BC53_SameBitsForAnyThreadCount) {
-  const Shape shapes[] = {{BNNSDataLayoutVector, {1'000'003}},          {BNNSDataLayout2DFirstMajor, {3, 200'001}},
-                          {BNNSDataLayout2DFirstMajor, {20'001, 13}},   {BNNSDataLayout2DFirstMajor, {301, 1'999}},
+  const Shape shapes[] = {{BNNSDataLayoutVector, {1'000'003}},
+                          {BNNSDataLayout2DFirstMajor, {3, 200'001}},
+                          {BNNSDataLayout2DFirstMajor, {20'001, 13}},
+                          {BNNSDataLayout2DFirstMajor, {301, 1'999}},
                           {BNNSDataLayout3DFirstMajor, {40, 130, 70}}};
   for (const Shape& shape : shapes) {
     Random random(5);
@@ -280,7 +283,7 @@ TEST(Norm, ClipLimitsEverySlice) {
 TEST(Norm, BC30_HugeAndTinyValues) {
   for_each_isa([&] {
     for (float value : {1e30f, 3e37f, 1e-30f, 1e-42f}) {
-      std::vector<float> x(16, value), y(16);   // norm 4 |value|
+      std::vector<float> x(16, value), y(16);  // norm 4 |value|
       float norm = 0;
       BNNSNDArrayDescriptor src = vector_descriptor(16, x.data()), dest = vector_descriptor(16, y.data());
       BNNSNDArrayDescriptor one = vector_descriptor(1, &norm);
@@ -299,7 +302,8 @@ TEST(Norm, BC30_HugeAndTinyValues) {
 TEST(Norm, BC30_ZeroNormAndNan) {
   for_each_isa([&] {
     float x[3] = {0, -0.0f, 0}, y[3], dx[3], norm = 1, dy = 7;
-    BNNSNDArrayDescriptor src = vector_descriptor(3, x), dest = vector_descriptor(3, y), one = vector_descriptor(1, &norm);
+    BNNSNDArrayDescriptor src = vector_descriptor(3, x), dest = vector_descriptor(3, y),
+                          one = vector_descriptor(1, &norm);
     ASSERT_EQ(BNNSClipByNorm(&dest, &src, 0, 0), 0) << BNNSExtLastError();
     EXPECT_TRUE(same_bits(y, x, 3));
     ASSERT_EQ(BNNSComputeNorm(&one, &src, BNNSL2Norm, 0), 0) << BNNSExtLastError();
@@ -307,7 +311,7 @@ TEST(Norm, BC30_ZeroNormAndNan) {
     BNNSNDArrayDescriptor in_delta = vector_descriptor(3, dx), out_delta = vector_descriptor(1, &dy);
     ASSERT_EQ(BNNSComputeNormBackward(x, &in_delta, &norm, &out_delta, BNNSL2Norm, 0), 0) << BNNSExtLastError();
     for (float v : dx) EXPECT_EQ(v, 0);
-    for (size_t n = 1; n <= 40; ++n) {   // NaN survives the clamp at every position
+    for (size_t n = 1; n <= 40; ++n) {  // NaN survives the clamp at every position
       for (size_t at = 0; at < n; ++at) {
         std::vector<float> values(n, 3), clipped(n);
         values[at] = NAN;

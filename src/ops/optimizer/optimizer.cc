@@ -66,9 +66,15 @@ void read_common(OptimizerProblem* p, const Fields& f, bool decoupled) {
   p->gradient_scale = f.gradient_scale;
 
   switch (f.regularization_func) {
-    case BNNSOptimizerRegularizationNone: p->regularization = Regularization::none; break;
-    case BNNSOptimizerRegularizationL1: p->regularization = Regularization::l1; break;
-    case BNNSOptimizerRegularizationL2: p->regularization = Regularization::l2; break;
+    case BNNSOptimizerRegularizationNone:
+      p->regularization = Regularization::none;
+      break;
+    case BNNSOptimizerRegularizationL1:
+      p->regularization = Regularization::l1;
+      break;
+    case BNNSOptimizerRegularizationL2:
+      p->regularization = Regularization::l2;
+      break;
     default:
       fail_invalid("%s: regularization_func is %u, which is no BNNSOptimizerRegularizationFunction", kOp,
                    static_cast<unsigned>(f.regularization_func));
@@ -84,9 +90,14 @@ void read_common(OptimizerProblem* p, const Fields& f, bool decoupled) {
 
   if constexpr (requires { f.clipping_func; }) {
     switch (f.clipping_func) {
-      case BNNSOptimizerClippingNone: break;
-      case BNNSOptimizerClippingByValue: read_clip_range(p, f.clip_gradients_min, f.clip_gradients_max); break;
-      case BNNSOptimizerClippingByNorm: read_clip_norm(p, Clipping::norm, f.clip_gradients_max_norm, 0); break;
+      case BNNSOptimizerClippingNone:
+        break;
+      case BNNSOptimizerClippingByValue:
+        read_clip_range(p, f.clip_gradients_min, f.clip_gradients_max);
+        break;
+      case BNNSOptimizerClippingByNorm:
+        read_clip_norm(p, Clipping::norm, f.clip_gradients_max_norm, 0);
+        break;
       case BNNSOptimizerClippingByGlobalNorm:
         read_clip_norm(p, Clipping::global_norm, f.clip_gradients_max_norm, f.clip_gradients_use_norm);
         break;
@@ -102,7 +113,7 @@ void read_common(OptimizerProblem* p, const Fields& f, bool decoupled) {
 template <class Fields>
 Fields copy_fields(const void* fields) {
   Fields copy;
-  std::memcpy(&copy, fields, sizeof copy);   // the caller's memory need not be aligned
+  std::memcpy(&copy, fields, sizeof copy);  // the caller's memory need not be aligned
   return copy;
 }
 
@@ -117,7 +128,7 @@ OptimizerProblem read_sgd(const void* fields) {
     fail_invalid("%s: sgd_momentum_variant is %u, which is no BNNSOptimizerSGDMomentumVariant", kOp,
                  static_cast<unsigned>(variant));
   }
-  if (f.momentum == 0) return p;   // the three variants are then the same, without a velocity
+  if (f.momentum == 0) return p;  // the three variants are then the same, without a velocity
   p.states = 1;
   p.momentum = f.momentum;
   const float lr = f.learning_rate;
@@ -215,13 +226,13 @@ void check_count(size_t count, size_t expected, const char* list, size_t index, 
 
 // One tensor of the call: where it is and which of the call's elements it holds.
 struct Entry {
-  OptimizerSlice slice;    // the whole tensor
-  size_t first;            // elements of the tensors before it
+  OptimizerSlice slice;  // the whole tensor
+  size_t first;          // elements of the tensors before it
   GradientScale scale;
 };
 
-constexpr size_t kInlineTensors = 24;       // lists up to here need no allocation
-constexpr size_t kChunk = 16 * 1024;        // elements of one task: 64 KiB per stream
+constexpr size_t kInlineTensors = 24;  // lists up to here need no allocation
+constexpr size_t kChunk = 16 * 1024;   // elements of one task: 64 KiB per stream
 
 void check_tensors(const OptimizerProblem& problem, size_t n, BNNSNDArrayDescriptor* const* parameters,
                    const BNNSNDArrayDescriptor* const* gradients, BNNSNDArrayDescriptor* const* accumulators,
@@ -241,7 +252,7 @@ void check_tensors(const OptimizerProblem& problem, size_t n, BNNSNDArrayDescrip
     extents[extent++] = Extent(e.slice.w, bytes, "parameters", i, true);
     extents[extent++] = Extent(e.slice.g, bytes, "gradients", i, false);
     for (size_t s = 0; s < problem.states; ++s) {
-      const size_t k = s * n + i;   // grouped by role
+      const size_t k = s * n + i;  // grouped by role
       check_count(check_tensor(accumulators[k], "accumulators", k), count, "accumulators", k, i);
       e.slice.state[s] = static_cast<float*>(accumulators[k]->data);
       extents[extent++] = Extent(e.slice.state[s], bytes, "accumulators", k, true);
@@ -254,7 +265,6 @@ void check_tensors(const OptimizerProblem& problem, size_t n, BNNSNDArrayDescrip
 
 // ---- clipping by norm -------------------------------------------------------------------------------------------
 
-
 [[noreturn]] void fail_norm(const char* what) {
   fail_invalid("%s: the norm of %s is not finite, so it cannot be clipped; nothing was updated", kOp, what);
 }
@@ -265,8 +275,8 @@ void set_scales(const OptimizerProblem& problem, size_t n, size_t n_threads, Ent
   double sum = 0;
   for (size_t i = 0; i < n; ++i) {
     double factor = 1;
-    const bool needs_norm = problem.clipping == Clipping::norm ||
-                            (problem.clipping == Clipping::global_norm && problem.use_norm == 0);
+    const bool needs_norm =
+        problem.clipping == Clipping::norm || (problem.clipping == Clipping::global_norm && problem.use_norm == 0);
     if (needs_norm) {
       const double squares = sum_of_squares(entries[i].slice.g, entries[i].slice.n, n_threads);
       if (!std::isfinite(squares)) fail_norm(ListName("gradients", i).text);
@@ -292,8 +302,8 @@ OptimizerSlice part(const OptimizerSlice& s, size_t begin, size_t end) {
 // The tensors lie end to end in one row of elements, and a task is kChunk of them: many small tensors share a task,
 // a large one is spread over many.
 void update_chunk(const OptimizerProblem& problem, const Entry* entries, size_t n, size_t begin, size_t end) noexcept {
-  const Entry* e = std::upper_bound(entries, entries + n, begin,
-                                    [](size_t at, const Entry& entry) { return at < entry.first; }) - 1;
+  const Entry* e =
+      std::upper_bound(entries, entries + n, begin, [](size_t at, const Entry& entry) { return at < entry.first; }) - 1;
   for (; begin < end; ++e) {
     const size_t stop = std::min(end, e->first + e->slice.n);
     optimizer_update(problem, e->scale, part(e->slice, begin - e->first, stop - e->first));
@@ -316,26 +326,38 @@ OptimizerProblem make_optimizer_problem(BNNSOptimizerFunction function, const vo
   using AdamClip = BNNSOptimizerAdamWithClippingFields;
   using Adam = BNNSOptimizerAdamFields;
   switch (function) {
-    case BNNSOptimizerFunctionSGDMomentum: return read_sgd<BNNSOptimizerSGDMomentumFields>(fields);
-    case BNNSOptimizerFunctionSGDMomentumWithClipping: return read_sgd<SgdClip>(fields);
-    case BNNSOptimizerFunctionAdam: return read_adam<Adam>(fields, false, false);
-    case BNNSOptimizerFunctionAdamW: return read_adam<Adam>(fields, true, false);
-    case BNNSOptimizerFunctionAdamAMSGrad: return read_adam<Adam>(fields, false, true);
-    case BNNSOptimizerFunctionAdamWAMSGrad: return read_adam<Adam>(fields, true, true);
-    case BNNSOptimizerFunctionAdamWithClipping: return read_adam<AdamClip>(fields, false, false);
-    case BNNSOptimizerFunctionAdamWWithClipping: return read_adam<AdamClip>(fields, true, false);
-    case BNNSOptimizerFunctionAdamAMSGradWithClipping: return read_adam<AdamClip>(fields, false, true);
-    case BNNSOptimizerFunctionAdamWAMSGradWithClipping: return read_adam<AdamClip>(fields, true, true);
-    case BNNSOptimizerFunctionRMSProp: return read_rmsprop<BNNSOptimizerRMSPropFields>(fields);
-    case BNNSOptimizerFunctionRMSPropWithClipping: return read_rmsprop<BNNSOptimizerRMSPropWithClippingFields>(fields);
+    case BNNSOptimizerFunctionSGDMomentum:
+      return read_sgd<BNNSOptimizerSGDMomentumFields>(fields);
+    case BNNSOptimizerFunctionSGDMomentumWithClipping:
+      return read_sgd<SgdClip>(fields);
+    case BNNSOptimizerFunctionAdam:
+      return read_adam<Adam>(fields, false, false);
+    case BNNSOptimizerFunctionAdamW:
+      return read_adam<Adam>(fields, true, false);
+    case BNNSOptimizerFunctionAdamAMSGrad:
+      return read_adam<Adam>(fields, false, true);
+    case BNNSOptimizerFunctionAdamWAMSGrad:
+      return read_adam<Adam>(fields, true, true);
+    case BNNSOptimizerFunctionAdamWithClipping:
+      return read_adam<AdamClip>(fields, false, false);
+    case BNNSOptimizerFunctionAdamWWithClipping:
+      return read_adam<AdamClip>(fields, true, false);
+    case BNNSOptimizerFunctionAdamAMSGradWithClipping:
+      return read_adam<AdamClip>(fields, false, true);
+    case BNNSOptimizerFunctionAdamWAMSGradWithClipping:
+      return read_adam<AdamClip>(fields, true, true);
+    case BNNSOptimizerFunctionRMSProp:
+      return read_rmsprop<BNNSOptimizerRMSPropFields>(fields);
+    case BNNSOptimizerFunctionRMSPropWithClipping:
+      return read_rmsprop<BNNSOptimizerRMSPropWithClippingFields>(fields);
   }
   fail_invalid("%s: function is %u, which is no BNNSOptimizerFunction", kOp, static_cast<unsigned>(function));
 }
 
 std::string OptimizerProblem::text() const {
-  static constexpr const char* kRules[] = {"sgd",     "sgd_momentum",     "sgd_nesterov_velocity", "sgd_nesterov_gradient",
-                                           "adam",    "adam_amsgrad",     "rmsprop",               "rmsprop_centered",
-                                           "rmsprop_momentum", "rmsprop_centered_momentum"};
+  static constexpr const char* kRules[] = {
+      "sgd",          "sgd_momentum", "sgd_nesterov_velocity", "sgd_nesterov_gradient", "adam",
+      "adam_amsgrad", "rmsprop",      "rmsprop_centered",      "rmsprop_momentum",      "rmsprop_centered_momentum"};
   static constexpr const char* kClips[] = {"", " clip_value", " clip_norm", " clip_global_norm"};
   static constexpr const char* kPenalties[] = {"", " l1", " l2"};
   std::string result = kRules[static_cast<size_t>(rule)];

@@ -15,19 +15,19 @@ namespace bnns {
 
 // What happens to one element. lr learning rate, m momentum, b1 b2 Adam's betas, a RMSProp's alpha.
 enum class UpdateRule : uint8_t {
-  sgd,                       // W -= lr g
-  momentum,                  // V' = m V + velocity_gain g;  W += velocity_step V'
-  nesterov_velocity,         // V' = m V + velocity_gain g;  W += V' + m (V' - V)
-  nesterov_gradient,         // V' = m V + g;  W -= lr (g + m V')
-  adam,                      // M = b1 M + (1-b1) g;  U = b2 U + (1-b2) g^2;  W -= step M / (sqrt U + eps)
-  amsgrad,                   // as adam with X = max(X, U) in the root
-  rmsprop,                   // n = a n + (1-a) g^2;  W -= lr g / (sqrt n + eps)
-  rmsprop_centered,          // q = a q + (1-a) g as well, and n - q^2 in the root
-  rmsprop_momentum,          // D = m D - lr g / (sqrt n + eps);  W += D
+  sgd,                // W -= lr g
+  momentum,           // V' = m V + velocity_gain g;  W += velocity_step V'
+  nesterov_velocity,  // V' = m V + velocity_gain g;  W += V' + m (V' - V)
+  nesterov_gradient,  // V' = m V + g;  W -= lr (g + m V')
+  adam,               // M = b1 M + (1-b1) g;  U = b2 U + (1-b2) g^2;  W -= step M / (sqrt U + eps)
+  amsgrad,            // as adam with X = max(X, U) in the root
+  rmsprop,            // n = a n + (1-a) g^2;  W -= lr g / (sqrt n + eps)
+  rmsprop_centered,   // q = a q + (1-a) g as well, and n - q^2 in the root
+  rmsprop_momentum,   // D = m D - lr g / (sqrt n + eps);  W += D
   rmsprop_centered_momentum,
 };
 
-enum class Regularization : uint8_t { none, l1, l2 };   // R' = 0, sign(W), W
+enum class Regularization : uint8_t { none, l1, l2 };  // R' = 0, sign(W), W
 enum class Clipping : uint8_t { none, value, norm, global_norm };
 
 // The fields of a call, checked and brought to the form that kernels use.
@@ -35,20 +35,20 @@ struct OptimizerProblem {
   UpdateRule rule = UpdateRule::sgd;
   Regularization regularization = Regularization::none;
   Clipping clipping = Clipping::none;
-  bool decays = false;                 // AdamW: W -= decay W besides, with the old W
-  size_t states = 0;                   // accumulators per parameter tensor
+  bool decays = false;  // AdamW: W -= decay W besides, with the old W
+  size_t states = 0;    // accumulators per parameter tensor
 
   float learning_rate = 0, gradient_scale = 1, regularization_scale = 0;
-  float clip_low = 0, clip_high = 0;   // Clipping::value
-  double max_norm = 0, use_norm = 0;   // Clipping::norm, global_norm; use_norm 0 means compute it
+  float clip_low = 0, clip_high = 0;  // Clipping::value
+  double max_norm = 0, use_norm = 0;  // Clipping::norm, global_norm; use_norm 0 means compute it
 
   float momentum = 0, velocity_gain = 1, velocity_step = 1;
-  float beta1 = 0, one_minus_beta1 = 1, beta2 = 0, one_minus_beta2 = 1;   // RMSProp: beta2 is alpha
-  float step = 0;                      // Adam: lr sqrt(1 - b2^t) / (1 - b1^t), in double once per call
-  float epsilon = 0, decay = 0;        // decay = lr * regularization_scale
+  float beta1 = 0, one_minus_beta1 = 1, beta2 = 0, one_minus_beta2 = 1;  // RMSProp: beta2 is alpha
+  float step = 0;                // Adam: lr sqrt(1 - b2^t) / (1 - b1^t), in double once per call
+  float epsilon = 0, decay = 0;  // decay = lr * regularization_scale
 
   bool operator==(const OptimizerProblem&) const = default;
-  std::string text() const;            // "adam f32 clip_global_norm l2"
+  std::string text() const;  // "adam f32 clip_global_norm l2"
 };
 
 // Checks every field that the function uses. Throws Error with the field, its value and the rule.

@@ -4,7 +4,8 @@
 //           same threads; both count the bytes that must move (a copy 8 per element, Adam 28: four reads, three writes)
 //   mlp     784x128 + 128x10 with their biases, four tensors in one call, in cache: limited by the divider
 //
-// Usage: optimizer_bench [parameters] [threads]      Prints a table; best of all repetitions, since neighbours only slow.
+// Usage: optimizer_bench [parameters] [threads]      Prints a table; best of all repetitions, since neighbours only
+// slow.
 
 #include <algorithm>
 #include <chrono>
@@ -50,7 +51,7 @@ struct Floats {
   float* data;
 };
 
-constexpr size_t kPiece = 64 * 1024;   // floats per task of a copy
+constexpr size_t kPiece = 64 * 1024;  // floats per task of a copy
 
 void copy_plain(const float* x, float* y, size_t n, size_t threads) {
   bnns::parallel_for((n + kPiece - 1) / kPiece, threads, [&](size_t task, size_t) {
@@ -112,7 +113,7 @@ struct Case {
   const char* name;
   BNNSOptimizerFunction function;
   const void* fields;
-  size_t bytes;   // per parameter: reads of W, g and the accumulators, writes of all but g
+  size_t bytes;  // per parameter: reads of W, g and the accumulators, writes of all but g
 };
 
 }  // namespace

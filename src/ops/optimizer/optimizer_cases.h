@@ -15,7 +15,7 @@ namespace bnns::testing {
 // A function with its fields, kept in the structure that has clipping.
 struct OptimizerCase {
   enum class Family { sgd, adam, rmsprop } family = Family::sgd;
-  bool with_clipping = false;   // which of the two entry points: the plain one clips by value only
+  bool with_clipping = false;  // which of the two entry points: the plain one clips by value only
   bool decoupled = false, amsgrad = false;
   BNNSOptimizerSGDMomentumWithClippingFields sgd = {};
   BNNSOptimizerAdamWithClippingFields adam = {};
@@ -48,20 +48,20 @@ inline std::vector<OptimizerCase> optimizer_cases() {
     f->clip_gradients_min = -0.9f;
     f->clip_gradients_max = 1.1f;
     f->clip_gradients_max_norm = 3;
-    f->clip_gradients_use_norm = clipping == 4 ? 9.0f : 0;   // 4: by global norm, which is given
+    f->clip_gradients_use_norm = clipping == 4 ? 9.0f : 0;  // 4: by global norm, which is given
     if (clipping == 4) f->clipping_func = BNNSOptimizerClippingByGlobalNorm;
   };
   for (unsigned regularization = 0; regularization < 3; ++regularization) {
-    for (unsigned clipping = 0; clipping < 6; ++clipping) {   // 5: by value through the plain structure
+    for (unsigned clipping = 0; clipping < 6; ++clipping) {  // 5: by value through the plain structure
       OptimizerCase base;
       base.with_clipping = clipping < 5 && (clipping > 0 || regularization == 1);
       const unsigned kind = clipping == 5 ? 1 : clipping;
       common(&base.sgd, regularization, kind);
       common(&base.adam, regularization, kind);
       common(&base.rmsprop, regularization, kind);
-      const std::string suffix = " regularization " + std::to_string(regularization) + " clipping " +
-                                 std::to_string(clipping);
-      for (unsigned form = 0; form < 7; ++form) {   // without momentum, then three variants with and without Nesterov
+      const std::string suffix =
+          " regularization " + std::to_string(regularization) + " clipping " + std::to_string(clipping);
+      for (unsigned form = 0; form < 7; ++form) {  // without momentum, then three variants with and without Nesterov
         OptimizerCase c = base;
         c.family = Family::sgd;
         c.sgd.momentum = form ? 0.9f : 0;
@@ -105,9 +105,12 @@ struct OptimizerLists {
     const size_t n = sizes.size();
     for (size_t k = 0; k < pointers.size(); ++k) descriptors.push_back(vector_descriptor(sizes[k % n], pointers[k]));
     for (size_t k = 0; k < pointers.size(); ++k) {
-      if (k < n) parameters.push_back(&descriptors[k]);
-      else if (k < 2 * n) gradients.push_back(&descriptors[k]);
-      else accumulators.push_back(&descriptors[k]);
+      if (k < n)
+        parameters.push_back(&descriptors[k]);
+      else if (k < 2 * n)
+        gradients.push_back(&descriptors[k]);
+      else
+        accumulators.push_back(&descriptors[k]);
     }
   }
 };

@@ -16,7 +16,7 @@ using Tensors = std::vector<std::vector<double>>;
 
 struct Model {
   Tensors w, g;
-  std::vector<Tensors> state;   // by role, then by tensor
+  std::vector<Tensors> state;  // by role, then by tensor
 };
 
 // scale * clip(g) + regularization_scale * R'(W)
@@ -34,12 +34,15 @@ Tensors effective_gradient(const Fields& f, const Model& model, bool decoupled) 
       const double w = model.w[t][i];
       double norm = 0;
       switch (f.clipping_func) {
-        case BNNSOptimizerClippingNone: break;
+        case BNNSOptimizerClippingNone:
+          break;
         case BNNSOptimizerClippingByValue:
           if (g < f.clip_gradients_min) g = f.clip_gradients_min;
           if (g > f.clip_gradients_max) g = f.clip_gradients_max;
           break;
-        case BNNSOptimizerClippingByNorm: norm = std::sqrt(squares); break;
+        case BNNSOptimizerClippingByNorm:
+          norm = std::sqrt(squares);
+          break;
         case BNNSOptimizerClippingByGlobalNorm:
           norm = f.clip_gradients_use_norm != 0 ? f.clip_gradients_use_norm : std::sqrt(all_squares);
           break;

@@ -37,9 +37,7 @@ HWY_INLINE V DivideOrZero(D d, V a, V b) {
 struct Sgd {
   static constexpr size_t kStates = 0;
   const OptimizerProblem& p;
-  HWY_INLINE void operator()(D d, V& w, V g, V&, V&, V&) const {
-    w = hn::NegMulAdd(hn::Set(d, p.learning_rate), g, w);
-  }
+  HWY_INLINE void operator()(D d, V& w, V g, V&, V&, V&) const { w = hn::NegMulAdd(hn::Set(d, p.learning_rate), g, w); }
 };
 
 struct Momentum {
@@ -145,7 +143,7 @@ HWY_INLINE V PrepareGradient(D d, const OptimizerProblem& p, GradientScale scale
 
 template <class Rule>
 void RunUpdate(const OptimizerProblem& problem, GradientScale scale, const OptimizerSlice& s) {
-  const OptimizerProblem p = problem;   // a copy that no store can change: its fields stay in registers
+  const OptimizerProblem p = problem;  // a copy that no store can change: its fields stay in registers
   const D d;
   const size_t N = hn::Lanes(d);
   const Rule rule{p};
@@ -184,16 +182,26 @@ void RunUpdate(const OptimizerProblem& problem, GradientScale scale, const Optim
 
 void OptimizerUpdate(const OptimizerProblem& p, GradientScale scale, const OptimizerSlice& s) {
   switch (p.rule) {
-    case UpdateRule::sgd: return RunUpdate<Sgd>(p, scale, s);
-    case UpdateRule::momentum: return RunUpdate<Momentum>(p, scale, s);
-    case UpdateRule::nesterov_velocity: return RunUpdate<NesterovVelocity>(p, scale, s);
-    case UpdateRule::nesterov_gradient: return RunUpdate<NesterovGradient>(p, scale, s);
-    case UpdateRule::adam: return RunUpdate<Adam<false>>(p, scale, s);
-    case UpdateRule::amsgrad: return RunUpdate<Adam<true>>(p, scale, s);
-    case UpdateRule::rmsprop: return RunUpdate<RmsProp<false, false>>(p, scale, s);
-    case UpdateRule::rmsprop_centered: return RunUpdate<RmsProp<true, false>>(p, scale, s);
-    case UpdateRule::rmsprop_momentum: return RunUpdate<RmsProp<false, true>>(p, scale, s);
-    case UpdateRule::rmsprop_centered_momentum: return RunUpdate<RmsProp<true, true>>(p, scale, s);
+    case UpdateRule::sgd:
+      return RunUpdate<Sgd>(p, scale, s);
+    case UpdateRule::momentum:
+      return RunUpdate<Momentum>(p, scale, s);
+    case UpdateRule::nesterov_velocity:
+      return RunUpdate<NesterovVelocity>(p, scale, s);
+    case UpdateRule::nesterov_gradient:
+      return RunUpdate<NesterovGradient>(p, scale, s);
+    case UpdateRule::adam:
+      return RunUpdate<Adam<false>>(p, scale, s);
+    case UpdateRule::amsgrad:
+      return RunUpdate<Adam<true>>(p, scale, s);
+    case UpdateRule::rmsprop:
+      return RunUpdate<RmsProp<false, false>>(p, scale, s);
+    case UpdateRule::rmsprop_centered:
+      return RunUpdate<RmsProp<true, false>>(p, scale, s);
+    case UpdateRule::rmsprop_momentum:
+      return RunUpdate<RmsProp<false, true>>(p, scale, s);
+    case UpdateRule::rmsprop_centered_momentum:
+      return RunUpdate<RmsProp<true, true>>(p, scale, s);
   }
 }
 

@@ -1,16 +1,18 @@
-// The optimizer: reference by hand, kernels against the reference, properties. Refusals are in optimizer_refusal_test.cc.
+// The optimizer: reference by hand, kernels against the reference, properties. Refusals are in
+// optimizer_refusal_test.cc.
+
+#include "src/ops/optimizer/optimizer.h"
 
 #include <chrono>
 #include <cmath>
 #include <memory>
 
-#include "src/ops/optimizer/optimizer.h"
 #include "src/ops/optimizer/optimizer_cases.h"
 
 namespace bnns::testing {
 namespace {
 
-using Memory = std::vector<std::vector<float>>;   // parameters, gradients, accumulators by role: one vector per tensor
+using Memory = std::vector<std::vector<float>>;  // parameters, gradients, accumulators by role: one vector per tensor
 
 // Parameters in +-[2, 4]: they do not cross 0, where L1's sign would turn an error of one bit into one of 2 lambda lr.
 Memory make_memory(const std::vector<size_t>& sizes, size_t states, uint64_t seed) {
@@ -36,10 +38,14 @@ ref::Model model_of(const Memory& memory, size_t n) {
   ref::Model model;
   for (size_t k = 0; k < memory.size(); ++k) {
     std::vector<double> values(memory[k].begin(), memory[k].end());
-    if (k < n) model.w.push_back(values);
-    else if (k < 2 * n) model.g.push_back(values);
-    else if (k % n == 0) model.state.push_back({values});
-    else model.state.back().push_back(values);
+    if (k < n)
+      model.w.push_back(values);
+    else if (k < 2 * n)
+      model.g.push_back(values);
+    else if (k % n == 0)
+      model.state.push_back({values});
+    else
+      model.state.back().push_back(values);
   }
   return model;
 }
@@ -63,7 +69,8 @@ double exact_bound(int steps) {
     double largest = 1;
     for (double x : tensor) largest = std::max(largest, std::fabs(x));
     const auto result = within(got[k], tensor, tensor.size(), [&](size_t) { return bound * largest; });
-    if (!result) return ::testing::AssertionFailure() << "tensor " << k << " of " << got.size() << ": " << result.message();
+    if (!result)
+      return ::testing::AssertionFailure() << "tensor " << k << " of " << got.size() << ": " << result.message();
   }
   return ::testing::AssertionSuccess();
 }
@@ -174,7 +181,7 @@ TEST(Optimizer, BC29_StepsMatchReference) {
 // alignment. Gradients keep their bits.
 TEST(Optimizer, BC33_BC40_SizesAtGuardPages) {
   std::vector<OptimizerCase> cases = optimizer_cases();
-  for (size_t at = 0; at < cases.size(); at += 7) {   // 7 is prime to 15, so every form comes up
+  for (size_t at = 0; at < cases.size(); at += 7) {  // 7 is prime to 15, so every form comes up
     const OptimizerCase& c = cases[at];
     SCOPED_TRACE(c.name);
     for_each_isa([&] {
@@ -210,13 +217,13 @@ TEST(Optimizer, ElementsAreIndependent) {
     const auto clipping = c.family == OptimizerCase::Family::sgd    ? c.sgd.clipping_func
                           : c.family == OptimizerCase::Family::adam ? c.adam.clipping_func
                                                                     : c.rmsprop.clipping_func;
-    if (clipping > BNNSOptimizerClippingByValue) continue;   // norms tie elements together
+    if (clipping > BNNSOptimizerClippingByValue) continue;  // norms tie elements together
     SCOPED_TRACE(c.name);
     for_each_isa([&] {
       Memory whole = make_memory({70}, c.states(), 3), single = whole;
       OptimizerLists lists = lists_of(&whole, {70});
       ASSERT_EQ(run_step(c, 2, &lists), 0) << BNNSExtLastError();
-      const std::vector<size_t> ones(70, 1);   // 70 tensors of one element over the same memory
+      const std::vector<size_t> ones(70, 1);  // 70 tensors of one element over the same memory
       std::vector<float*> pointers;
       for (auto& tensor : single)
         for (float& x : tensor) pointers.push_back(&x);
@@ -237,7 +244,8 @@ TEST(Optimizer, BC53_SameBitsForAnyThreadCount) {
     for (size_t threads : kThreadCounts) {
       Memory memory = make_memory(sizes, c.states(), 5);
       OptimizerLists lists = lists_of(&memory, sizes);
-      for (int step = 1; step <= 2; ++step) ASSERT_EQ(run_step(c, float(step), &lists, threads), 0) << BNNSExtLastError();
+      for (int step = 1; step <= 2; ++step)
+        ASSERT_EQ(run_step(c, float(step), &lists, threads), 0) << BNNSExtLastError();
       if (first.empty()) first = memory;
       for (size_t k = 0; k < memory.size(); ++k) ASSERT_TRUE(same_bits(memory[k], first[k])) << threads << " threads";
     }
@@ -253,7 +261,7 @@ TEST(Optimizer, BC30_GlobalNorm) {
     c.sgd.gradient_scale = 1;
     c.sgd.clipping_func = BNNSOptimizerClippingByGlobalNorm;
     c.sgd.clip_gradients_max_norm = 6.5f;
-    const auto step = [&](float use_norm) {   // norm of {3, 4}, {12} is 13
+    const auto step = [&](float use_norm) {  // norm of {3, 4}, {12} is 13
       c.sgd.clip_gradients_use_norm = use_norm;
       Memory memory = {{0, 0}, {0}, {3, 4}, {12}};
       OptimizerLists lists = lists_of(&memory, {2, 1});
@@ -265,7 +273,7 @@ TEST(Optimizer, BC30_GlobalNorm) {
     EXPECT_EQ(step(26), (std::vector<float>{-0.75f, -1, -3}));
     c.sgd.clip_gradients_max_norm = 13;
     EXPECT_EQ(step(0), (std::vector<float>{-3, -4, -12}));
-    c.sgd.clipping_func = BNNSOptimizerClippingByNorm;   // each tensor by itself: 5 stays, 12 becomes 6
+    c.sgd.clipping_func = BNNSOptimizerClippingByNorm;  // each tensor by itself: 5 stays, 12 becomes 6
     c.sgd.clip_gradients_max_norm = 6;
     EXPECT_EQ(step(0), (std::vector<float>{-3, -4, -6}));
   });
@@ -284,7 +292,7 @@ TEST(Optimizer, BC30_HugeGradientsClipRight) {
       Memory memory = {std::vector<float>(100, 0), std::vector<float>(100, value)};
       OptimizerLists lists = lists_of(&memory, {100});
       ASSERT_EQ(run_step(c, 1, &lists), 0) << BNNSExtLastError();
-      const double want = -double(limit) / 10;   // norm is 10 |value|
+      const double want = -double(limit) / 10;  // norm is 10 |value|
       for (float w : memory[0]) ASSERT_NEAR(w, want, std::fabs(want) * 4 * 0x1p-24);
     }
   });
@@ -321,7 +329,7 @@ TEST(Optimizer, BC29_ZeroGradientsGiveNoNan) {
       for (int step = 1; step <= 3; ++step) ASSERT_EQ(run_step(c, float(step), &lists), 0) << BNNSExtLastError();
       for (size_t k = 0; k < memory.size(); ++k) ASSERT_TRUE(same_bits(memory[k], before[k])) << "tensor " << k;
       memory[1][36] = NAN;
-      if (run_step(c, 4, &lists) == 0) {   // refused when clipping by a norm that it makes NaN
+      if (run_step(c, 4, &lists) == 0) {  // refused when clipping by a norm that it makes NaN
         EXPECT_TRUE(std::isnan(memory[0][36]));
       }
     });
@@ -368,7 +376,7 @@ TEST(Optimizer, BC59_SubnormalAccumulatorsVanish) {
       return best;
     };
     const double normal = fastest(0.01f), subnormal = fastest(1e-41f);
-    EXPECT_LE(subnormal, 2 * normal + 20e-6);   // 20 us of slack for the timer of a shared machine
+    EXPECT_LE(subnormal, 2 * normal + 20e-6);  // 20 us of slack for the timer of a shared machine
   }
 }
 

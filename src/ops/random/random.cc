@@ -183,8 +183,7 @@ float rounded(BNNSDataType type, float value) {
 float at_least(BNNSDataType type, float v) {
   const float nearest = rounded(type, v);
   if (nearest >= v) return nearest;
-  const uint16_t bits = to_16_bits(type, v);  // only 16-bit types round; step up: negative magnitudes shrink
-  if (bits == 0x8000) return from_16_bits(type, 1);
+  const uint16_t bits = to_16_bits(type, v);  // only 16-bit types round; a step up makes negative magnitudes smaller
   return from_16_bits(type, static_cast<uint16_t>(bits & 0x8000 ? bits - 1 : bits + 1));
 }
 

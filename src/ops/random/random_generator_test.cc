@@ -12,6 +12,7 @@
 #include <limits>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "src/ops/random/random.h"
@@ -133,15 +134,26 @@ TEST(RandomState, GarbageIsRefusedAndChangesNothing) {
   BNNSDestroyRandomGenerator(generator);
 }
 
+// A state that our own hand made: position and reserved bytes as given, check sum (FNV-1a of the first 32 bytes) right.
+State forged_state(State state, uint64_t position, uint64_t reserved) {
+  const auto store = [&](size_t at, uint64_t value) {
+    for (size_t i = 0; i < 8; ++i) state[at + i] = uint8_t(value >> 8 * i);
+  };
+  store(16, position);
+  store(24, reserved);
+  uint64_t check = 0xcbf29ce484222325;
+  for (size_t i = 0; i < 32; ++i) check = (check ^ state[i]) * 0x100000001b3;
+  store(32, check);
+  return state;
+}
+
 // The last words of the 2^64: they can be drawn, and then no word comes twice.
 TEST(RandomState, EndOfTheStream) {
   BNNSRandomGenerator generator = make(8);
-  State state = get_state(generator);
   const uint64_t position = ~uint64_t{0} - 6;
-  for (size_t i = 0; i < 8; ++i) state[16 + i] = uint8_t(position >> 8 * i);
-  uint64_t check = 0xcbf29ce484222325;  // FNV-1a of the first 32 bytes
-  for (size_t i = 0; i < 32; ++i) check = (check ^ state[i]) * 0x100000001b3;
-  for (size_t i = 0; i < 8; ++i) state[32 + i] = uint8_t(check >> 8 * i);
+  State reserved = forged_state(get_state(generator), position, 1);
+  EXPECT_NE(BNNSRandomGeneratorSetState(generator, kState, reserved.data()), 0) << "reserved bytes are not zero";
+  State state = forged_state(get_state(generator), position, 0);
   ASSERT_EQ(BNNSRandomGeneratorSetState(generator, kState, state.data()), 0);
   const std::vector<uint32_t> last = words(generator, 5);
   for (size_t i = 0; i < 5; ++i) EXPECT_EQ(last[i], ref::word(8, position + i));
@@ -179,7 +191,7 @@ TEST(RandomState, SeedsAndMethods) {
 
 // BC53: every fill, 1, 2, 3 and 7 threads, from a position inside a block: the same bits.
 TEST(RandomThreads, BC53_SameBitsForAnyThreadCount) {
-  constexpr size_t kCount = 100003, kRows = 3000, kClasses = 12;
+  constexpr size_t kCount = 100003, kRows = 3000, kClasses = 12, kManyClasses = 600;
   std::vector<float> p(kRows * kClasses);
   testing::Random random(5);
   for (float& v : p) v = float(random.uniform(0, 1));
@@ -188,18 +200,24 @@ TEST(RandomThreads, BC53_SameBitsForAnyThreadCount) {
     SCOPED_TRACE(n_threads);
     BNNSRandomGenerator generator = make(1234, n_threads);
     words(generator, 3);
-    std::vector<std::vector<float>> results(5, std::vector<float>(kCount));
+    std::vector<std::vector<float>> results(6, std::vector<float>(kCount));
     const auto desc_of = [&](size_t i) { return vector_descriptor(kCount, results[i].data()); };
     auto uniform = desc_of(0), normal = desc_of(1), integer = desc_of(2);
     integer.data_type = BNNSDataTypeInt32;
     auto p_desc = descriptor(BNNSDataLayout2DFirstMajor, {kRows, kClasses}, p.data());
     auto rows = vector_descriptor(kRows, results[3].data());
     auto one_row = vector_descriptor(kClasses, p.data()), samples = desc_of(4);
+    // As many rows of classes that need tables of their own: overlapping rows, which an input may have.
+    auto wide = descriptor(BNNSDataLayout2DFirstMajor, {kRows, kManyClasses}, p.data());
+    wide.stride[0] = 1;
+    wide.stride[1] = kClasses - 2;
+    auto wide_rows = vector_descriptor(kRows, results[5].data());
     ASSERT_EQ(BNNSRandomFillUniformFloat(generator, &uniform, -1, 1), 0);
     ASSERT_EQ(BNNSRandomFillNormalFloat(generator, &normal, 0, 1), 0);
     ASSERT_EQ(BNNSRandomFillUniformInt(generator, &integer, -100000, 100000), 0);
     ASSERT_EQ(BNNSRandomFillCategoricalFloat(generator, &rows, &p_desc, false), 0);
     ASSERT_EQ(BNNSRandomFillCategoricalFloat(generator, &samples, &one_row, true), 0);
+    ASSERT_EQ(BNNSRandomFillCategoricalFloat(generator, &wide_rows, &wide, false), 0) << BNNSExtLastError();
     if (first.empty()) first = results;
     for (size_t i = 0; i < results.size(); ++i) ASSERT_TRUE(same_bits(results[i], first[i])) << "fill " << i;
     BNNSDestroyRandomGenerator(generator);
@@ -208,18 +226,24 @@ TEST(RandomThreads, BC53_SameBitsForAnyThreadCount) {
 }
 
 // BC46: eight threads on one generator. Each fill is one stretch of the stream, and all stretches together are the
-// stream without gap or repeat.
+// stream without gap or repeat. Fills are short, so that the threads meet at the lock all the time; two neighbouring
+// words (64 bits) name a place in the stream.
 TEST(RandomThreads, BC46_ConcurrentFillsTakeDisjointWords) {
-  constexpr size_t kThreads = 8, kFills = 400;
-  BNNSRandomGenerator generator = make(64);
+  constexpr size_t kThreads = 8, kFills = 5000;
+  BNNSRandomGenerator generator = make(64, 1);
   std::vector<std::vector<std::vector<uint32_t>>> drawn(kThreads);
   std::vector<std::thread> threads;
   std::atomic<size_t> ready{0};
   for (size_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
+      drawn[t].resize(kFills);
+      for (size_t i = 0; i < kFills; ++i) drawn[t][i].resize(2 + (t + i) % 4);
       ++ready;
       while (ready != kThreads) std::this_thread::yield();  // all at once
-      for (size_t i = 0; i < kFills; ++i) drawn[t].push_back(words(generator, 1 + (t * kFills + i) % 37));
+      for (std::vector<uint32_t>& fill : drawn[t]) {
+        auto desc = vector_descriptor(fill.size(), fill.data(), BNNSDataTypeUInt32);
+        BNNSRandomFillUniformInt(generator, &desc, 0, int64_t{1} << 32);
+      }
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -229,18 +253,17 @@ TEST(RandomThreads, BC46_ConcurrentFillsTakeDisjointWords) {
   }
   BNNSRandomGenerator serial = make(64);
   const std::vector<uint32_t> stream = words(serial, total);
+  std::unordered_map<uint64_t, size_t> places;
+  for (size_t i = 0; i + 1 < total; ++i) places[stream[i] | uint64_t(stream[i + 1]) << 32] = i;
   std::vector<bool> used(total, false);
   for (const auto& of_thread : drawn) {
-    size_t from = 0;  // a thread's own fills come in order
     for (const auto& fill : of_thread) {
-      auto at = stream.begin() + ptrdiff_t(from);
-      // A single word may also stand elsewhere by chance (2^-32 each); stretches of the wrong place would not match.
-      at = std::search(at, stream.end(), fill.begin(), fill.end());
-      ASSERT_NE(at, stream.end()) << "a fill is no stretch of the stream";
-      from = size_t(at - stream.begin());
-      for (size_t i = 0; i < fill.size(); ++i, ++from) {
-        ASSERT_FALSE(used[from]) << "word " << from << " was given twice";
-        used[from] = true;
+      const auto place = places.find(fill[0] | uint64_t(fill[1]) << 32);
+      ASSERT_NE(place, places.end()) << "a fill is no stretch of the stream";
+      for (size_t i = 0; i < fill.size(); ++i) {
+        ASSERT_EQ(fill[i], stream[place->second + i]);
+        ASSERT_FALSE(used[place->second + i]) << "word " << place->second + i << " was given twice";
+        used[place->second + i] = true;
       }
     }
   }

@@ -305,6 +305,25 @@ TEST(RandomUniformFloat, MultiplyAddIsFusedOnEveryIsa) {
   });
 }
 
+// Products a hair from a power of two, added to sums half an ulp away: rounding them to double first, or to the wrong
+// neighbour, falls on the other side of the tie. u = (1 + 2^-23 i) / 2, width = 2^-23 (1 - 2^-24 j), j near 2 i.
+TEST(RandomUniformFloat, MultiplyAddNearTies) {
+  constexpr float kMax = std::numeric_limits<float>::max();
+  for_each_isa([&] {
+    for (uint32_t i = 1; i < 6000; ++i) {
+      for (uint32_t j : {2 * i - 2, 2 * i - 1, 2 * i, 2 * i + 1}) {
+        for (float a : {1.0f, 1 + 0x1p-23f, 1.5f, -1 - 0x1p-23f, -1 - 0x1p-22f}) {
+          const UniformRule rule{a, 0x1p-23f * (1 - 0x1p-24f * float(j)), 1, -kMax, kMax};
+          const uint32_t word = 0x80000000u + (i << 8);
+          float y;
+          uniform_from_words(rule, &word, 1, &y);
+          ASSERT_EQ(y, std::fma(float(word) * 0x1p-32f, rule.width, a)) << "i " << i << " j " << j << " a " << a;
+        }
+      }
+    }
+  });
+}
+
 // N values: mean within 5 sigma of 1/2 (sigma = 1 / sqrt(12 N)), variance within 5 sigma of 1/12 (sigma^2 =
 // (1/80 - 1/144) / N), chi-square over 256 bins within 5 sigma of 255 (sigma^2 = 2 255), neighbours uncorrelated.
 TEST(RandomUniformFloat, MomentsAndChiSquare) {
@@ -644,6 +663,33 @@ TEST(RandomCategorical, Frequencies) {
   // logf and the f32 shift move the class borders by some 2^-23 (2^-18 with the shift of 64): few draws fall between.
   EXPECT_LT(differ, 3u);
   EXPECT_LT(differ_shifted, 20u);
+}
+
+// A class border at exactly word 2^-32: the sample belongs to the class above. The first word of seed 0 is d44be966; its
+// upper 24 bits and lower 8 bits are two classes whose sum is exact, and two more fill up to 1.
+TEST(RandomCategorical, BordersBelongToTheClassAbove) {
+  const uint32_t word = 0xd44be966, rest = ~word + 1;
+  std::vector<float> p, y(1);
+  for (uint32_t part : {word & 0xffffff00u, word & 0xffu, rest & 0xffffff00u, rest & 0xffu}) {
+    p.push_back(float(part) * 0x1p-32f);
+  }
+  auto p_desc = vector_descriptor(4, p.data()), y_desc = vector_descriptor(1, y.data());
+  Source source(0);
+  ASSERT_EQ(BNNSRandomFillCategoricalFloat(source, &y_desc, &p_desc, false), 0);
+  EXPECT_EQ(y[0], 2.0f);
+}
+
+// Logarithms far from 0: their exponentials alone would be inf or 0.
+TEST(RandomCategorical, LargeLogarithms) {
+  for (float shift : {1000.0f, -1000.0f, 3e38f, -3e38f}) {
+    std::vector<float> logs = {shift, -INFINITY, shift}, y(100);
+    auto p_desc = vector_descriptor(3, logs.data()), y_desc = vector_descriptor(100, y.data());
+    Source source(2);
+    ASSERT_EQ(BNNSRandomFillCategoricalFloat(source, &y_desc, &p_desc, true), 0);
+    for (size_t i = 0; i < y.size(); ++i) {
+      ASSERT_EQ(y[i], float(ref::categorical(ref::word(2, i), {1, 0, 1}))) << shift;
+    }
+  }
 }
 
 // More classes than the table on the stack holds, more samples than one task draws.
