@@ -196,6 +196,8 @@ TileFunction FindPlainTile(size_t rows, size_t vectors, bool depth_contiguous) {
   return vectors == 2 ? FindTile<2, false, Extra::none>(rows) : FindTile<1, false, Extra::none>(rows);
 }
 
+inline constexpr ptrdiff_t kRowsAhead = 8;
+
 // One full panel against all row tiles, while the next panel is brought into the cache.
 void PanelBlock(const GemmBlock& g, TileArgs t) {
   const size_t tiles = (g.rows + g.tile_rows - 1) / g.tile_rows;
@@ -207,12 +209,15 @@ void PanelBlock(const GemmBlock& g, TileArgs t) {
     t.a = g.a + static_cast<ptrdiff_t>(tile) * g.a_tile_stride;
     t.c = g.c + i * g.c_stride;
     const bool copies = g.b_copy != nullptr && tiles > 1;
-    const bool asks = data && !(g.b_copy && tile > 1);
-    if (g.b_copy) {
-      // Row k of the next panel while row k of this one is read: they are neighbours, often in one page. Half of each row
-      // with the first tile, half with the second.
-      t.prefetch = data + (tile == 1 ? 64 : 0);
-      t.chunk = t.depth, t.chunk_step = 0, t.step = g.ahead.row_bytes, t.second = tiles > 1 ? 0 : 64;
+    const bool asks = data && !(g.b_copy && tile > 2);
+    if (g.b_copy && tile == 0 && tiles > 1) {
+      // The panel itself: where rows are a large power of two apart, most of it has been pushed out to L3 again.
+      t.prefetch = reinterpret_cast<const char*>(t.b + kRowsAhead * t.b_stride);
+      t.chunk = t.depth, t.chunk_step = 0, t.step = t.b_stride * static_cast<ptrdiff_t>(sizeof(float)), t.second = 64;
+    } else if (g.b_copy) {
+      // Row k of the next panel with step k: the first line of all rows with the second tile, the other line with the third.
+      t.prefetch = data + (tile == 2 ? 64 : 0);
+      t.chunk = t.depth, t.chunk_step = 0, t.step = g.ahead.row_bytes, t.second = tiles > 2 ? 0 : 64;
     } else {
       // A row per chunk, and a second row with it where one per chunk is not enough.
       t.prefetch = data + static_cast<ptrdiff_t>(tile * share) * g.ahead.row_bytes;
@@ -220,7 +225,6 @@ void PanelBlock(const GemmBlock& g, TileArgs t) {
       t.second = share * lines <= t.depth ? 0 : static_cast<ptrdiff_t>((share + 1) / 2) * g.ahead.row_bytes;
     }
     if (copies && tile == 0) {
-      if (!data) t.prefetch = reinterpret_cast<const char*>(t.b), t.step = t.second = 0;
       t.copy = g.b_copy;
       FindTile<2, false, Extra::copy>(rows)(t);
       t.b = g.b_copy;

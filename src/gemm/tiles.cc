@@ -1,142 +1,16 @@
-// The blocked product (README.md). A task is a block of C. Whatever is packed once and read by several tasks is packed
-// ahead, by all threads; whatever a single task reads, it packs itself, close to its use. Which of the two applies is
-// settled per operand, from the shape alone:
-//
-//   direct   read in place
-//   ahead    packed into shared memory before the tasks that read it start
-//   inside   packed by the task. If B is inside, its panels are packed one at a time and meet all row tiles of A at once,
-//            while the next panel is fetched from memory: a large matrix of weights passes through once, at the speed of
-//            memory. Else A is packed a row tile at a time, into L1.
+// The blocked product (README.md). A task is a block of C. Whatever several tasks read is packed ahead, by all threads;
+// whatever a single task reads, it packs itself, close to its use (Source in tile_plan.h). When B is inside,
+// its panels meet all row tiles of A at once, while the next panel is fetched from memory: a large matrix of weights
+// passes through once, at the speed of memory or of the multipliers, whichever is slower.
 //
 // Few tasks with a long depth are cut along the depth: each slice sums into a buffer of its own and a last pass adds the
 // slices in order.
 #include <algorithm>
 
-#include "src/gemm/plan.h"
+#include "src/gemm/tile_plan.h"
 
 namespace bnns::detail {
 namespace {
-
-constexpr size_t kDepthBlock = 512;           // at most; 14 rows of A: 28 KB; a panel of B: 64 KB, streamed from L2
-constexpr size_t kColumnBlock = 512;          // B block 1 MB at most
-constexpr size_t kRowBlock = 512;
-constexpr size_t kTaskWork = 1 << 20;         // multiply-adds: some 10 us
-constexpr size_t kMaxTasks = 16;              // beyond this, blocks are as large as the caches like
-constexpr size_t kAheadBytes = 8 << 20;       // of one operand at a time
-constexpr size_t kDirectSize = 16384;         // elements of B: they stay in cache as they are
-constexpr size_t kDirectColumns = 256;        // beyond this, packing a tile of A costs less than it saves
-constexpr size_t kSlack = 16;                 // floats behind a panel (pack.h)
-
-enum class Source { direct, ahead, inside };
-
-struct Plan {
-  TileKernels kernels;
-  size_t tile_rows = 0;                       // all tiles but the last: m split evenly
-  size_t depth_block = 0, depth_blocks = 0;
-  size_t row_block = 0, row_blocks = 0, column_block = 0, column_blocks = 0;
-  size_t slices = 1;                          // of the depth
-  Source a = Source::inside, b = Source::inside;
-  bool phased = false;                        // one depth block at a time for all tasks, else all of the depth in a task
-  size_t row_chunk = 0, column_chunk = 0;     // phased: row and column blocks per phase
-  size_t a_panel = 0, b_panel = 0;            // floats per packed panel
-  size_t a_ahead = 0, b_ahead = 0, slice_floats = 0, slice_stride = 0, thread_floats = 0;
-  size_t threads = 1;
-
-  size_t tiles(size_t rows) const { return divide_up(rows, tile_rows); }
-  size_t panels(size_t columns) const { return divide_up(columns, kernels.columns); }
-  size_t floats() const { return a_ahead + b_ahead + slice_floats * slices + thread_floats * threads; }
-};
-
-bool is_plain(const Lens& lens) {
-  return lens.strided() && lens.type == FloatType::f32;
-}
-
-// Rows this far apart fall on few sets of L1 and push each other out.
-bool stride_collides(ptrdiff_t stride) {
-  return stride % 256 == 0;
-}
-
-void choose_blocks(const GemmCall& call, Plan& p) {
-  const size_t columns = p.kernels.columns;
-  p.tile_rows = divide_up(call.m, divide_up(call.m, p.kernels.rows));
-  p.depth_blocks = divide_up(call.k, kDepthBlock);
-  p.depth_block = divide_up(call.k, p.depth_blocks);
-  if (p.depth_blocks > 1) p.depth_block = round_up(p.depth_block, 8);
-  p.depth_blocks = divide_up(call.k, p.depth_block);
-
-  // Blocks of C as large as L2 likes, then smaller until there are enough tasks.
-  const size_t wanted = std::clamp<size_t>(call.m * call.n * call.k / kTaskWork, 1, kMaxTasks);
-  p.row_block = std::min(round_up(call.m, p.tile_rows), round_up(kRowBlock, p.tile_rows));
-  p.column_block = std::min(round_up(call.n, columns), kColumnBlock);
-  const auto count = [&] {
-    p.row_blocks = divide_up(call.m, p.row_block);
-    p.column_blocks = divide_up(call.n, p.column_block);
-    return p.row_blocks * p.column_blocks;
-  };
-  const auto halve_columns = [&](size_t panels) {
-    while (count() < wanted && p.column_block >= 2 * panels * columns) p.column_block = round_up(p.column_block / 2, columns);
-  };
-  const auto halve_rows = [&](size_t tiles) {
-    while (count() < wanted && p.row_block >= 2 * tiles * p.tile_rows) p.row_block = round_up(p.row_block / 2, p.tile_rows);
-  };
-  halve_columns(2);
-  halve_rows(4);
-  if (count() < wanted && p.depth_blocks >= 4) {
-    p.slices = std::max<size_t>(1, std::min(wanted / count(), p.depth_blocks / 2));
-  } else {
-    halve_columns(1);
-    halve_rows(1);
-  }
-  // Even blocks.
-  p.row_block = round_up(divide_up(call.m, p.row_blocks), p.tile_rows);
-  p.column_block = round_up(divide_up(call.n, p.column_blocks), columns);
-  count();
-}
-
-void choose_sources(const GemmCall& call, Plan& p) {
-  const bool a_collides = stride_collides(call.a.row_stride == 1 ? call.a.depth_stride : call.a.row_stride);
-  if (is_plain(call.b) && call.b.row_stride == 1 && !stride_collides(call.b.depth_stride) && call.k * call.n <= kDirectSize) {
-    p.b = Source::direct;
-  } else if (p.row_blocks > 1) {
-    p.b = Source::ahead;
-  }
-  const bool orders = call.a.row_stride == 1 || (call.a.depth_stride == 1 && p.b != Source::inside);
-  if (is_plain(call.a) && orders && !a_collides && p.column_block <= kDirectColumns) {
-    p.a = Source::direct;
-  } else if (p.column_blocks > 1) {
-    p.a = Source::ahead;
-  }
-}
-
-Plan make_plan(const GemmCall& call, Isa isa) {
-  Plan p;
-  p.kernels = tile_kernels(isa);
-  choose_blocks(call, p);
-  choose_sources(call, p);
-  p.a_panel = round_up(p.depth_block * p.tile_rows, 16) + kSlack;
-  p.b_panel = p.depth_block * p.kernels.columns + kSlack;
-
-  const bool a_large = call.m * call.k * sizeof(float) > kAheadBytes;
-  p.phased = p.slices == 1 && p.depth_blocks > 1 && (p.b == Source::ahead || (p.a == Source::ahead && a_large));
-  const size_t depths = p.phased ? 1 : p.depth_blocks;
-  const size_t limit = kAheadBytes / sizeof(float) / (p.depth_block * depths);   // rows or columns
-  p.row_chunk = p.a == Source::ahead ? std::clamp<size_t>(limit / p.row_block, 1, p.row_blocks) : p.row_blocks;
-  p.column_chunk = p.b == Source::ahead ? std::clamp<size_t>(limit / p.column_block, 1, p.column_blocks) : p.column_blocks;
-  if (!p.phased) p.row_chunk = p.row_blocks, p.column_chunk = p.column_blocks;
-  if (p.a == Source::ahead) p.a_ahead = p.a_panel * p.tiles(std::min(call.m, p.row_chunk * p.row_block)) * depths;
-  if (p.b == Source::ahead) p.b_ahead = p.b_panel * p.panels(std::min(call.n, p.column_chunk * p.column_block)) * depths;
-
-  if (p.slices > 1) {
-    p.slice_stride = round_up(call.n, 16);
-    p.slice_floats = p.slice_stride * call.m;
-  }
-  if (p.a == Source::inside) p.thread_floats += p.a_panel * (p.b == Source::inside ? p.tiles(p.row_block) : 1);
-  if (p.b == Source::inside || (p.b == Source::direct && call.n % p.kernels.columns != 0)) p.thread_floats += p.b_panel;
-  p.thread_floats = round_up(p.thread_floats, 16);
-  p.a_ahead = round_up(p.a_ahead, 16), p.b_ahead = round_up(p.b_ahead, 16);
-  p.threads = threads_for(call.threads, p.row_chunk * p.column_chunk * p.slices, call.m * call.n * call.k);
-  return p;
-}
 
 // Some blocks of C over some depth blocks: what one phase covers.
 struct Phase {
@@ -145,7 +19,7 @@ struct Phase {
 
 class Runner {
  public:
-  Runner(const GemmCall& call, const Plan& p, float* memory)
+  Runner(const GemmCall& call, const TilePlan& p, float* memory)
       : call_(call), p_(p), a_ahead_(memory), b_ahead_(a_ahead_ + p.a_ahead), slices_(b_ahead_ + p.b_ahead),
         scratch_(slices_ + p.slice_floats * p.slices) {}
 
@@ -349,7 +223,7 @@ class Runner {
   }
 
   const GemmCall& call_;
-  const Plan& p_;
+  const TilePlan& p_;
   float *a_ahead_, *b_ahead_, *slices_, *scratch_;
   Phase phase_;
 };
@@ -360,13 +234,13 @@ size_t tiles_workspace_bytes(const GemmCall& call) noexcept {
   // Enough for every instruction set of the machine: the cap may change between this question and the call.
   size_t floats = 0;
   for (int i = 0; i <= static_cast<int>(best_isa()); ++i) {
-    floats = std::max(floats, make_plan(call, static_cast<Isa>(i)).floats());
+    floats = std::max(floats, make_tile_plan(call, static_cast<Isa>(i)).floats());
   }
   return floats * sizeof(float);
 }
 
 void tiles_run(const GemmCall& call, void* workspace) noexcept {
-  const Plan p = make_plan(call, isa());
+  const TilePlan p = make_tile_plan(call, isa());
   Runner(call, p, static_cast<float*>(workspace)).run();
 }
 

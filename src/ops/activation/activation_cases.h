@@ -75,10 +75,11 @@ inline double forward_bound(const Activation& a, double x) {
 // The derivative is 5 ulp of the sum of its terms, again with |w| ulp where w was rounded.
 inline double backward_bound_from_input(const Activation& a, double x) {
   const double derivative = std::fabs(ref::activation_derivative(a, x));
-  double scale = derivative;
-  const auto swish = [x](double w, double dw) {
+  double scale = derivative, factor = 0;   // factor: what a subnormal slope is multiplied by
+  const auto swish = [x, &factor](double w, double dw) {
     const double slope = ref::sigmoid(w) * ref::sigmoid(-w);
-    return ref::sigmoid(w) + (slope == 0 ? 0 : std::fabs(x * dw) * slope);
+    factor = slope == 0 ? 0 : std::fabs(x * dw);
+    return ref::sigmoid(w) + factor * slope;
   };
   switch (a.function) {
     case BNNSActivationFunctionScaledTanh: scale *= 1 + std::fabs(2 * a.beta * x); break;
@@ -98,7 +99,7 @@ inline double backward_bound_from_input(const Activation& a, double x) {
     default: break;
   }
   if (std::isnan(scale) || std::isinf(scale)) scale = derivative;   // |w| is infinite where the slope is zero
-  return 5 * kUlp * scale + subnormal_error(a, x);
+  return 5 * kUlp * scale + subnormal_error(a, x) * (1 + factor);
 }
 
 inline double backward_bound_from_output(const Activation& a, double y) {

@@ -234,6 +234,33 @@ TEST(ActivationKernels, BC25_NanAndInfinity) {
   });
 }
 
+// 2^16 floats spread evenly over all bit patterns.
+TEST(ActivationKernels, BC25_SampleOfAllFloats) {
+  std::vector<float> x(1 << 16), y(x.size()), g(x.size());
+  const std::vector<float> one(x.size(), 1);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = std::bit_cast<float>(uint32_t(i * 65536 + i * 40503 % 65536));
+  for_each_isa([&] {
+    for (const Activation& a : element_cases()) {
+      SCOPED_TRACE(name_of(a));
+      activation_forward(a, x.data(), y.data(), x.size());
+      activation_backward_from_input(a, x.data(), one.data(), g.data(), x.size());
+      for (size_t i = 0; i < x.size(); ++i) {
+        if (std::isnan(x[i])) {
+          ASSERT_TRUE(std::isnan(y[i]));
+          continue;
+        }
+        const double want = ref::activation_forward(a, x[i]);
+        if (std::fabs(want) <= FLT_MAX) {
+          ASSERT_NEAR(y[i], want, forward_bound(a, x[i])) << "x " << x[i];
+        } else {
+          ASSERT_GT(std::fabs(y[i]), 3.4e38) << "x " << x[i];
+        }
+        ASSERT_NEAR(g[i], ref::activation_derivative(a, x[i]), backward_bound_from_input(a, x[i])) << "x " << x[i];
+      }
+    }
+  });
+}
+
 // ---- 4. properties ----------------------------------------------------------------------------------------------
 
 // A value has the same bits alone, in a body, in a tail, at any alignment, and in place.

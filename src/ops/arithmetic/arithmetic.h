@@ -96,6 +96,9 @@ class ArithmeticFilter final : public Filter {
 // y = f(x[0], x[1], x[2]); y may be one of the inputs. Inputs that the function does not have are not looked at.
 void arithmetic_forward_block(BNNSArithmeticFunction function, const float* const* x, float* y, size_t n) noexcept;
 
+// y = value, everywhere. (Compilers at -O2 leave std::fill scalar: 0.2 us a block instead of 0.02.)
+void arithmetic_fill(float value, float* y, size_t n) noexcept;
+
 // d = g df/dx[k]. Reads only the x[j] and the y that ArithmeticFunction names. d may be g.
 void arithmetic_backward_block(BNNSArithmeticFunction function, size_t k, const float* const* x, const float* y,
                                const float* g, float* d, size_t n) noexcept;

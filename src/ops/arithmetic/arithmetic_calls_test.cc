@@ -491,7 +491,8 @@ TEST(ArithmeticCalls, BC37_CreationRefusals) {
     EXPECT_FALSE(BNNSFilterCreateLayerArithmetic(&layer, &parameters));
     EXPECT_TRUE(refused_because(r.words));
   }
-  EXPECT_FALSE(BNNSFilterCreateLayerArithmetic(nullptr, nullptr));
+  const BNNSLayerParametersArithmetic* none = nullptr;
+  EXPECT_FALSE(BNNSFilterCreateLayerArithmetic(none, nullptr));
   EXPECT_TRUE(refused_because({"layer_params", "NULL"}));
 }
 

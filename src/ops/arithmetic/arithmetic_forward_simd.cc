@@ -138,6 +138,14 @@ void ForwardBlock(BNNSArithmeticFunction function, const float* const* x, float*
   }
 }
 
+void Fill(float value, float* y, size_t n) {
+  const hn::ScalableTag<float> d;
+  const auto v = hn::Set(d, value);
+  size_t i = 0;
+  for (; i + hn::Lanes(d) <= n; i += hn::Lanes(d)) hn::StoreU(v, d, y + i);
+  for (; i < n; ++i) y[i] = value;
+}
+
 #undef BNNS_UNARY
 #undef BNNS_BINARY
 #undef BNNS_TERNARY
@@ -150,6 +158,9 @@ namespace bnns {
 
 void arithmetic_forward_block(BNNSArithmeticFunction function, const float* const* x, float* y, size_t n) noexcept {
   BNNS_DISPATCH(ForwardBlock)(function, x, y, n);
+}
+void arithmetic_fill(float value, float* y, size_t n) noexcept {
+  BNNS_DISPATCH(Fill)(value, y, n);
 }
 
 }  // namespace bnns

@@ -146,7 +146,7 @@ const float* Operand::read(size_t first, size_t n, float* room) const {
     case Access::tiled: return room + first % period_;
     case Access::filled:
       gather(first, 1, room);
-      std::fill_n(room + 1, n - 1, room[0]);
+      arithmetic_fill(room[0], room, n);
       return room;
     case Access::staged: break;
   }

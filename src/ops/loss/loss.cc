@@ -51,10 +51,14 @@ WeightTotal weights_of_terms(const LossRun& run) {
 // What the sum of the terms is divided by; 0 where the weights say that nothing counts.
 double divisor(const LossRun& run) {
   switch (run.problem->reduction) {
-    case BNNSLossReductionMean: return double(run.batch * run.problem->terms());
-    case BNNSLossReductionWeightedMean: return weights_of_terms(run).sum;
-    case BNNSLossReductionNonZeroWeightMean: return double(weights_of_terms(run).nonzero);
-    default: return 1;
+    case BNNSLossReductionMean:
+      return double(run.batch * run.problem->terms());
+    case BNNSLossReductionWeightedMean:
+      return weights_of_terms(run).sum;
+    case BNNSLossReductionNonZeroWeightMean:
+      return double(weights_of_terms(run).nonzero);
+    default:
+      return 1;
   }
 }
 
@@ -62,7 +66,9 @@ void clear_gradients(const LossRun& run) {
   for (size_t sample = 0; sample < run.batch; ++sample) clear_gradient(run, sample);
 }
 
-bool is_packed(const Samples& s, size_t n) { return !s.base || (s.lens->direct() && s.pitch == n * sizeof(float)); }
+bool is_packed(const Samples& s, size_t n) {
+  return !s.base || (s.lens->direct() && s.pitch == n * sizeof(float));
+}
 
 // Element-wise losses do not care where a sample ends. As one long sample, a batch of short ones runs whole vectors.
 void merge_batch(LossRun* run) {
@@ -141,8 +147,11 @@ void clear_gradient(const LossRun& run, size_t sample) noexcept {
 }
 
 LossFilter::LossFilter(const Options& options, const LossProblem& problem)
-    : Filter(FilterKind::loss, options), problem_(problem), x_lens_(problem.x),
-      weight_lens_(contiguous(problem.x.type)), out_lens_(contiguous(problem.out_type)) {
+    : Filter(FilterKind::loss, options),
+      problem_(problem),
+      x_lens_(problem.x),
+      weight_lens_(contiguous(problem.x.type)),
+      out_lens_(contiguous(problem.out_type)) {
   if (problem.is_yolo()) {
     const size_t bytes = 2 * problem.yolo.anchors * sizeof(float);
     anchors_ = Buffer(options, bytes, "the anchors of a yolo loss");
@@ -209,8 +218,7 @@ void LossFilter::forward(const LossCall& call, void* out) const {
   write_value(out, execute(&run) / by);
 }
 
-void LossFilter::backward(const LossCall& call, const BNNSNDArrayDescriptor* out_delta,
-                          size_t out_delta_stride) const {
+void LossFilter::backward(const LossCall& call, const BNNSNDArrayDescriptor* out_delta, size_t out_delta_stride) const {
   if (call.batch == 0) return;
   LossRun run;
   prepare(call, &run);
@@ -225,7 +233,7 @@ void LossFilter::backward(const LossCall& call, const BNNSNDArrayDescriptor* out
     fail_invalid("%s: out_delta has %zu elements, expected %zu: one for each loss of a sample", kOp, dy.count,
                  problem_.reduced() ? 1 : problem_.terms());
   }
-  if (problem_.reduced()) {   // one gradient for the one value: its stride means nothing
+  if (problem_.reduced()) {  // one gradient for the one value: its stride means nothing
     check_apart(dx_region, {"out_delta", dy.data, type_bytes(dy.type), 0, 1});
     const double by = divisor(run);
     if (by == 0) return clear_gradients(run);
@@ -254,7 +262,7 @@ double LossFilter::execute(LossRun* run) const {
   const size_t per_task = std::max({size_t{1}, kLossChunk / unit, div_up(units, kMaxTasks)});
   const size_t tasks = div_up(units, per_task);
   if (tasks == 1) return kernel(*run, {0, units});
-  const size_t bytes = run->batch * run->n * 3 * sizeof(float);   // x, labels, dx
+  const size_t bytes = run->batch * run->n * 3 * sizeof(float);  // x, labels, dx
   double sums[kMaxTasks];
   parallel_for(tasks, threads_for(options_.n_threads, tasks, bytes), [&](size_t task, size_t) {
     sums[task] = kernel(*run, {task * per_task, std::min(units, (task + 1) * per_task)});

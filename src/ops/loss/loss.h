@@ -75,13 +75,13 @@ struct LossRun {
   float weight = 1;                       // of every term, when uniform
   const Elements* weight_lens = nullptr;  // else contiguous values of x's type
   const void* weights = nullptr;
-  Samples dy;                        // gradient of each term, if the caller gave one
-  float scale = 1;                   // factor of every gradient: the reduction's, times a reduced loss's gradient
-  Samples dx;                        // base NULL: no gradient wanted
-  bool accumulate = false;           // dx is added to
-  bool want_terms = false;           // forward: terms are summed, or written to out
+  Samples dy;               // gradient of each term, if the caller gave one
+  float scale = 1;          // factor of every gradient: the reduction's, times a reduced loss's gradient
+  Samples dx;               // base NULL: no gradient wanted
+  bool accumulate = false;  // dx is added to
+  bool want_terms = false;  // forward: terms are summed, or written to out
   const Elements* out_lens = nullptr;
-  void* out = nullptr;               // contiguous terms (reduction None), else NULL
+  void* out = nullptr;  // contiguous terms (reduction None), else NULL
 
   // The weight of a whole sample; 1 where every element has its own.
   float sample_weight(size_t sample) const {

@@ -17,8 +17,7 @@ int BNNSLossFilterApplyBatch(BNNSFilter handle, size_t batch, const void* in, si
                              BNNSNDArrayDescriptor* in_delta, size_t in_delta_stride) noexcept {
   return guarded_status("BNNSLossFilterApplyBatch", [&] {
     const LossFilter& filter = from_handle<LossFilter>(handle, FilterKind::loss);
-    const LossCall call{batch,   in,           in_stride, labels,         labels_stride,
-                        weights, weights_size, in_delta,  in_delta_stride};
+    const LossCall call{batch, in, in_stride, labels, labels_stride, weights, weights_size, in_delta, in_delta_stride};
     timed("apply", filter, batch, [&] { filter.forward(call, out); });
   });
 }
@@ -29,8 +28,7 @@ int BNNSLossFilterApplyBackwardBatch(BNNSFilter handle, size_t batch, const void
                                      const BNNSNDArrayDescriptor* out_delta, size_t out_delta_stride) noexcept {
   return guarded_status("BNNSLossFilterApplyBackwardBatch", [&] {
     const LossFilter& filter = from_handle<LossFilter>(handle, FilterKind::loss);
-    const LossCall call{batch,   in,           in_stride, labels,         labels_stride,
-                        weights, weights_size, in_delta,  in_delta_stride};
+    const LossCall call{batch, in, in_stride, labels, labels_stride, weights, weights_size, in_delta, in_delta_stride};
     timed("backward", filter, batch, [&] { filter.backward(call, out_delta, out_delta_stride); });
   });
 }

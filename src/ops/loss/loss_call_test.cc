@@ -30,35 +30,63 @@ TEST(LossCreate, BC35_RefusesWrongParameters) {
     std::function<void(Parameters*)> change;
     std::initializer_list<const char*> words;
   } cases[] = {
-      {"function 0", BNNSLossFunctionMeanSquareError, [](Parameters* p) { p->function = BNNSLossFunction(0); },
+      {"function 0",
+       BNNSLossFunctionMeanSquareError,
+       [](Parameters* p) { p->function = BNNSLossFunction(0); },
        {"function is 0", "no BNNSLossFunction"}},
-      {"function 11", BNNSLossFunctionMeanSquareError, [](Parameters* p) { p->function = BNNSLossFunction(11); },
+      {"function 11",
+       BNNSLossFunctionMeanSquareError,
+       [](Parameters* p) { p->function = BNNSLossFunction(11); },
        {"function is 11"}},
-      {"reduction 5", BNNSLossFunctionMeanSquareError,
-       [](Parameters* p) { p->reduction = BNNSLossReductionFunction(5); }, {"reduction is 5"}},
-      {"layout", BNNSLossFunctionMeanSquareError, [](Parameters* p) { p->i_desc.layout = BNNSDataLayout(7); },
+      {"reduction 5",
+       BNNSLossFunctionMeanSquareError,
+       [](Parameters* p) { p->reduction = BNNSLossReductionFunction(5); },
+       {"reduction is 5"}},
+      {"layout",
+       BNNSLossFunctionMeanSquareError,
+       [](Parameters* p) { p->i_desc.layout = BNNSDataLayout(7); },
        {"i_desc.layout is 0x7"}},
-      {"size 0", BNNSLossFunctionMeanSquareError, [](Parameters* p) { p->i_desc.size[0] = 0; }, {"i_desc.size[0] is 0"}},
+      {"size 0",
+       BNNSLossFunctionMeanSquareError,
+       [](Parameters* p) { p->i_desc.size[0] = 0; },
+       {"i_desc.size[0] is 0"}},
       {"size max", BNNSLossFunctionMeanSquareError, [](Parameters* p) { p->i_desc.size[0] = SIZE_MAX; }, {"i_desc"}},
-      {"size 2^62", BNNSLossFunctionMeanSquareError, [](Parameters* p) { p->i_desc.size[0] = size_t{1} << 62; },
+      {"size 2^62",
+       BNNSLossFunctionMeanSquareError,
+       [](Parameters* p) { p->i_desc.size[0] = size_t{1} << 62; },
        {"i_desc"}},
-      {"integers", BNNSLossFunctionMeanSquareError, [](Parameters* p) { p->i_desc.data_type = BNNSDataTypeInt8; },
+      {"integers",
+       BNNSLossFunctionMeanSquareError,
+       [](Parameters* p) { p->i_desc.data_type = BNNSDataTypeInt8; },
        {"i_desc has type i8", "f32, f16 or bf16"}},
-      {"integer output", BNNSLossFunctionMeanSquareError, [](Parameters* p) { p->o_desc.data_type = BNNSDataTypeInt32; },
+      {"integer output",
+       BNNSLossFunctionMeanSquareError,
+       [](Parameters* p) { p->o_desc.data_type = BNNSDataTypeInt32; },
        {"o_desc has type i32"}},
-      {"output with gaps", BNNSLossFunctionMeanSquareError,
-       [](Parameters* p) { p->o_desc.size[0] = 2, p->o_desc.stride[0] = 2; }, {"o_desc has gaps"}},
-      {"too small an output", BNNSLossFunctionMeanSquareError,
+      {"output with gaps",
+       BNNSLossFunctionMeanSquareError,
+       [](Parameters* p) { p->o_desc.size[0] = 2, p->o_desc.stride[0] = 2; },
+       {"o_desc has gaps"}},
+      {"too small an output",
+       BNNSLossFunctionMeanSquareError,
        [](Parameters* p) { p->reduction = BNNSLossReductionNone, p->o_desc.size[0] = 3; },
        {"o_desc has 3 elements", "expected 4"}},
       {"delta 0", BNNSLossFunctionHuber, [](Parameters* p) { p->huber_delta = 0; }, {"huber_delta is 0"}},
       {"delta -1", BNNSLossFunctionHuber, [](Parameters* p) { p->huber_delta = -1; }, {"huber_delta is -1"}},
       {"delta inf", BNNSLossFunctionHuber, [](Parameters* p) { p->huber_delta = INFINITY; }, {"huber_delta is inf"}},
       {"delta nan", BNNSLossFunctionHuber, [](Parameters* p) { p->huber_delta = NAN; }, {"huber_delta is nan"}},
-      {"smooth -1", BNNSLossFunctionSoftmaxCrossEntropy, [](Parameters* p) { p->huber_delta = -1; },
+      {"smooth -1",
+       BNNSLossFunctionSoftmaxCrossEntropy,
+       [](Parameters* p) { p->huber_delta = -1; },
        {"label_smooth is -1", "from 0 to 1"}},
-      {"smooth 2", BNNSLossFunctionSigmoidCrossEntropy, [](Parameters* p) { p->huber_delta = 2; }, {"label_smooth is 2"}},
-      {"smooth nan", BNNSLossFunctionSigmoidCrossEntropy, [](Parameters* p) { p->huber_delta = NAN; }, {"label_smooth"}},
+      {"smooth 2",
+       BNNSLossFunctionSigmoidCrossEntropy,
+       [](Parameters* p) { p->huber_delta = 2; },
+       {"label_smooth is 2"}},
+      {"smooth nan",
+       BNNSLossFunctionSigmoidCrossEntropy,
+       [](Parameters* p) { p->huber_delta = NAN; },
+       {"label_smooth"}},
   };
   for (const auto& test : cases) {
     SCOPED_TRACE(test.name);
@@ -121,7 +149,10 @@ TEST(LossCall, BC37_RefusesWrongCalls) {
       {"NULL filter", both, [](Arguments* a) { a->filter = nullptr; }, {"filter is NULL"}},
       {"not a filter", both, [&](Arguments* a) { a->filter = not_a_filter; }, {"not a living filter"}},
       {"NULL in", both, [](Arguments* a) { a->in = nullptr; }, {"in is NULL"}},
-      {"odd in", both, [](Arguments* a) { a->in = static_cast<const char*>(a->in) + 1; }, {"loss: in is", "multiple of 4"}},
+      {"odd in",
+       both,
+       [](Arguments* a) { a->in = static_cast<const char*>(a->in) + 1; },
+       {"loss: in is", "multiple of 4"}},
       {"NULL labels", both, [](Arguments* a) { a->labels = nullptr; }, {"labels is NULL"}},
       {"odd labels", both, [](Arguments* a) { a->labels = static_cast<const char*>(a->labels) + 2; }, {"labels is"}},
       {"NULL weights", both, [](Arguments* a) { a->weights = nullptr, a->weights_size = kBatch; }, {"weights is NULL"}},
@@ -138,9 +169,15 @@ TEST(LossCall, BC37_RefusesWrongCalls) {
       {"out in dx", forward, [&](Arguments* a) { a->out = dx + 5; }, {"in_delta and out overlap"}},
       {"NULL in_delta", backward, [](Arguments* a) { a->in_delta = nullptr; }, {"in_delta is NULL"}},
       {"in_delta without data", both, [&](Arguments*) { delta.data = nullptr; }, {"in_delta.data is NULL"}},
-      {"in_delta too small", both, [&](Arguments*) { delta.size[0] = kN - 1; }, {"in_delta has 3 elements", "expected 4"}},
+      {"in_delta too small",
+       both,
+       [&](Arguments*) { delta.size[0] = kN - 1; },
+       {"in_delta has 3 elements", "expected 4"}},
       {"in_delta too large", both, [&](Arguments*) { delta.size[0] = kN + 1; }, {"in_delta has 5 elements"}},
-      {"in_delta of integers", both, [&](Arguments*) { delta.data_type = BNNSDataTypeInt32; }, {"in_delta has type i32"}},
+      {"in_delta of integers",
+       both,
+       [&](Arguments*) { delta.data_type = BNNSDataTypeInt32; },
+       {"in_delta has type i32"}},
       {"in_delta layout", both, [&](Arguments*) { delta.layout = BNNSDataLayout(9); }, {"in_delta.layout"}},
       {"in_delta overlaps itself", both, [](Arguments* a) { a->in_delta_stride = 2; }, {"in_delta_stride is 2"}},
       {"in place", both, [&](Arguments*) { delta.data = x; }, {"in_delta and in overlap", "in place"}},
@@ -149,7 +186,10 @@ TEST(LossCall, BC37_RefusesWrongCalls) {
       {"NULL out_delta", backward, [](Arguments* a) { a->out_delta = nullptr; }, {"out_delta is NULL"}},
       {"out_delta without data", backward, [&](Arguments*) { up.data = nullptr; }, {"out_delta.data is NULL"}},
       {"out_delta of 3", backward, [&](Arguments*) { up.size[0] = 3; }, {"out_delta has 3 elements", "expected 1"}},
-      {"out_delta of integers", backward, [&](Arguments*) { up.data_type = BNNSDataTypeInt8; }, {"out_delta has type i8"}},
+      {"out_delta of integers",
+       backward,
+       [&](Arguments*) { up.data_type = BNNSDataTypeInt8; },
+       {"out_delta has type i8"}},
       {"out_delta in dx", backward, [&](Arguments*) { up.data = dx + 1; }, {"in_delta and out_delta overlap"}},
   };
   for (const auto& test : cases) {
@@ -169,7 +209,8 @@ TEST(LossCall, BC37_RefusesWrongCalls) {
       up = wrong_up;
       BNNSExtClearLastError();
       EXPECT_EQ(which == forward ? call_forward(a) : call_backward(a), -1);
-      EXPECT_TRUE(refused_because({which == forward ? "BNNSLossFilterApplyBatch" : "BNNSLossFilterApplyBackwardBatch"}));
+      EXPECT_TRUE(
+          refused_because({which == forward ? "BNNSLossFilterApplyBatch" : "BNNSLossFilterApplyBackwardBatch"}));
       EXPECT_TRUE(refused_because(test.words));
       for (float v : x) EXPECT_EQ(v, 0);
       for (float v : labels) EXPECT_EQ(v, 0);
@@ -253,8 +294,8 @@ TEST(LossCall, LayoutsAndOutputDescriptors) {
       for (BNNSNDArrayDescriptor delta : {shape, vector_descriptor(24, nullptr)}) {
         std::vector<float> out(48, poison()), dx(48, poison());
         delta.data = dx.data();
-        ASSERT_EQ(BNNSLossFilterApplyBatch(filter, 2, x.data(), 24, labels.data(), 24, nullptr, 0, out.data(), &delta, 24),
-                  0)
+        ASSERT_EQ(
+            BNNSLossFilterApplyBatch(filter, 2, x.data(), 24, labels.data(), 24, nullptr, 0, out.data(), &delta, 24), 0)
             << BNNSExtLastError();
         EXPECT_EQ(Numbers(out.begin(), out.end()), want.out);
         EXPECT_EQ(Numbers(dx.begin(), dx.end()), want.dx);
@@ -280,13 +321,13 @@ TEST(LossCall, SharedBuffers) {
       << BNNSExtLastError();
   EXPECT_EQ(double(out), want.out[0]);
   for (size_t k = 0; k < 15; ++k) EXPECT_EQ(double(all[k / 5 * 15 + 10 + k % 5]), want.dx[k]);
-  delta.data = all.data() + 9;   // one element into the labels
+  delta.data = all.data() + 9;  // one element into the labels
   EXPECT_EQ(BNNSLossFilterApplyBatch(filter, 3, all.data(), 15, all.data() + 5, 15, nullptr, 0, &out, &delta, 15), -1);
   EXPECT_TRUE(refused_because({"in_delta and labels overlap"}));
 
   std::vector<float> series = {1, 2, 3, 4, 5, 6, 7}, zeros(7, 0);
   const auto mse = loss_parameters(simple_case(BNNSLossFunctionMeanSquareError, BNNSLossReductionSum, 1, 3));
-  TestFilter sliding(&mse);   // windows 1 2 3, 2 3 4, 3 4 5
+  TestFilter sliding(&mse);  // windows 1 2 3, 2 3 4, 3 4 5
   ASSERT_EQ(BNNSLossFilterApplyBatch(sliding, 3, series.data(), 1, zeros.data(), 1, nullptr, 0, &out, nullptr, 0), 0);
   EXPECT_EQ(out, 14 + 29 + 50);
 }
@@ -300,7 +341,7 @@ TEST(LossCall, OutputGradientOfAReducedLoss) {
     Setting s;
     s.delta_type = type;
     const Numbers dy = {4};
-    EXPECT_EQ(run_case(c, s, &dy).dx, (Numbers{2, 4, 6, 8}));   // 4 * 2 x / 4
+    EXPECT_EQ(run_case(c, s, &dy).dx, (Numbers{2, 4, 6, 8}));  // 4 * 2 x / 4
   }
 }
 
@@ -397,17 +438,21 @@ TEST(LossSpecial, BC26_SoftmaxRows) {
             if (kind == 3) c.x[n + at] = NAN;
             const Result r = run_case(c, {});
             for (size_t b = 0; b < 3; ++b) {
-              if (b == 1) EXPECT_TRUE(std::isnan(r.out[b])) << "n " << n << " kind " << kind;
-              else EXPECT_EQ(r.out[b], want.out[b]);
+              if (b == 1)
+                EXPECT_TRUE(std::isnan(r.out[b])) << "n " << n << " kind " << kind;
+              else
+                EXPECT_EQ(r.out[b], want.out[b]);
               for (size_t i = b * n; i < (b + 1) * n; ++i) {
-                if (b == 1) EXPECT_TRUE(std::isnan(r.dx[i])) << "n " << n << " kind " << kind << " at " << at;
-                else EXPECT_EQ(r.dx[i], want.dx[i]);
+                if (b == 1)
+                  EXPECT_TRUE(std::isnan(r.dx[i])) << "n " << n << " kind " << kind << " at " << at;
+                else
+                  EXPECT_EQ(r.dx[i], want.dx[i]);
               }
             }
           }
         }
         if (n == 1) return;
-        LossCase masked = good;   // -inf where there is no label: as if the class were not there
+        LossCase masked = good;  // -inf where there is no label: as if the class were not there
         for (size_t b = 0; b < 3; ++b) {
           const size_t at = good.labels[b * n] == 0 ? 0 : 1;
           masked.labels[b * n + at] = 0;
@@ -429,8 +474,8 @@ TEST(LossSpecial, BC26_LargeLogits) {
     std::fill(c.x.begin(), c.x.end(), -1e4);
     std::fill(c.labels.begin(), c.labels.end(), 0.0);
     c.x[n - 1] = c.x[n] = 1e4;
-    c.labels[n - 1] = 1;   // right: loss 0
-    c.labels[n + 1] = 1;   // wrong: loss 2e4
+    c.labels[n - 1] = 1;  // right: loss 0
+    c.labels[n + 1] = 1;  // wrong: loss 2e4
     for_each_isa([&] {
       const Result r = run_case(c, {});
       EXPECT_EQ(r.out, (Numbers{0, 2e4}));
@@ -544,10 +589,11 @@ TEST(LossThreads, BC46_OneFilterManyThreads) {
         float out, dy = 0.5f;
         const BNNSNDArrayDescriptor up = vector_descriptor(1, &dy);
         for (int k = 0; k < 1000; ++k) {
-          wrong += BNNSLossFilterApplyBatch(filter, 32, x.data(), 0, labels.data(), 0, nullptr, 0, &out, &delta, 0) != 0;
+          wrong +=
+              BNNSLossFilterApplyBatch(filter, 32, x.data(), 0, labels.data(), 0, nullptr, 0, &out, &delta, 0) != 0;
           wrong += double(out) != want.out[0] || dx != dx_want;
-          wrong += BNNSLossFilterApplyBackwardBatch(filter, 32, x.data(), 0, &delta, 0, labels.data(), 0, nullptr, 0, &up,
-                                                    0) != 0;
+          wrong += BNNSLossFilterApplyBackwardBatch(filter, 32, x.data(), 0, &delta, 0, labels.data(), 0, nullptr, 0,
+                                                    &up, 0) != 0;
           wrong += dx != dx_backward;
         }
       });

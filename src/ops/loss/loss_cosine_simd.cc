@@ -67,7 +67,7 @@ double CosineLoss(const LossRun& run, Range samples) {
     rows.PutTerm(sample, term);
     sum += term;
     if (!run.dx.base) continue;
-    if (weight == 0) {   // whatever the sample holds
+    if (weight == 0) {  // whatever the sample holds
       clear_gradient(run, sample);
       continue;
     }
@@ -89,7 +89,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-double cosine_loss(const LossRun& run, Range samples) noexcept { return BNNS_DISPATCH(CosineLoss)(run, samples); }
+double cosine_loss(const LossRun& run, Range samples) noexcept {
+  return BNNS_DISPATCH(CosineLoss)(run, samples);
+}
 
 }  // namespace bnns
 #endif

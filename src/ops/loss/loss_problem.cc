@@ -16,27 +16,42 @@ constexpr const char* kOp = "loss";
 // NULL for a value that is none of the ten.
 const char* function_name(BNNSLossFunction function) {
   switch (function) {
-    case BNNSLossFunctionSoftmaxCrossEntropy: return "softmax_ce";
-    case BNNSLossFunctionSigmoidCrossEntropy: return "sigmoid_ce";
-    case BNNSLossFunctionMeanSquareError: return "mse";
-    case BNNSLossFunctionHuber: return "huber";
-    case BNNSLossFunctionYolo: return "yolo";
-    case BNNSLossFunctionLog: return "log";
-    case BNNSLossFunctionCosineDistance: return "cosine";
-    case BNNSLossFunctionHinge: return "hinge";
-    case BNNSLossFunctionMeanAbsoluteError: return "mae";
-    case BNNSLossFunctionCategoricalCrossEntropy: return "categorical_ce";
+    case BNNSLossFunctionSoftmaxCrossEntropy:
+      return "softmax_ce";
+    case BNNSLossFunctionSigmoidCrossEntropy:
+      return "sigmoid_ce";
+    case BNNSLossFunctionMeanSquareError:
+      return "mse";
+    case BNNSLossFunctionHuber:
+      return "huber";
+    case BNNSLossFunctionYolo:
+      return "yolo";
+    case BNNSLossFunctionLog:
+      return "log";
+    case BNNSLossFunctionCosineDistance:
+      return "cosine";
+    case BNNSLossFunctionHinge:
+      return "hinge";
+    case BNNSLossFunctionMeanAbsoluteError:
+      return "mae";
+    case BNNSLossFunctionCategoricalCrossEntropy:
+      return "categorical_ce";
   }
   return nullptr;
 }
 
 const char* reduction_name(BNNSLossReductionFunction reduction) {
   switch (reduction) {
-    case BNNSLossReductionNone: return "none";
-    case BNNSLossReductionSum: return "sum";
-    case BNNSLossReductionWeightedMean: return "weighted_mean";
-    case BNNSLossReductionMean: return "mean";
-    case BNNSLossReductionNonZeroWeightMean: return "nonzero_weight_mean";
+    case BNNSLossReductionNone:
+      return "none";
+    case BNNSLossReductionSum:
+      return "sum";
+    case BNNSLossReductionWeightedMean:
+      return "weighted_mean";
+    case BNNSLossReductionMean:
+      return "mean";
+    case BNNSLossReductionNonZeroWeightMean:
+      return "nonzero_weight_mean";
   }
   return nullptr;
 }
@@ -55,8 +70,8 @@ void read_output(const BNNSNDArrayDescriptor& d, LossProblem* p) {
     p->out_type = out.type;
     p->out_count = out.count;
     if (!p->reduced() && out.count % p->terms() != 0) {
-      fail_invalid("%s: o_desc has %zu elements, expected %zu = the losses of one sample of %s with reduction none", kOp,
-                   out.count, p->terms(), function_name(p->function));
+      fail_invalid("%s: o_desc has %zu elements, expected %zu = the losses of one sample of %s with reduction none",
+                   kOp, out.count, p->terms(), function_name(p->function));
     }
   }
   if (!is_float(p->out_type)) {
@@ -150,8 +165,11 @@ LossProblem make_loss_problem(const void* layer_params) {
     case BNNSLossFunctionHuber:
       p.huber_delta = static_cast<const BNNSLayerParametersLossHuber*>(layer_params)->huber_delta;
       break;
-    case BNNSLossFunctionYolo: read_yolo(*static_cast<const BNNSLayerParametersLossYolo*>(layer_params), &p); break;
-    default: break;
+    case BNNSLossFunctionYolo:
+      read_yolo(*static_cast<const BNNSLayerParametersLossYolo*>(layer_params), &p);
+      break;
+    default:
+      break;
   }
   if (!(p.label_smooth >= 0 && p.label_smooth <= 1)) {
     fail_invalid("%s: label_smooth is %g, expected a number from 0 to 1", kOp, p.label_smooth);

@@ -17,7 +17,7 @@ struct LossCase {
   BNNSLossFunction function = BNNSLossFunctionMeanSquareError;
   BNNSLossReductionFunction reduction = BNNSLossReductionSum;
   size_t batch = 1, n = 1;
-  Numbers x, labels, weights;   // weights: 0, 1, batch or batch * n of them
+  Numbers x, labels, weights;  // weights: 0, 1, batch or batch * n of them
   double label_smooth = 0, huber_delta = 1;
 
   bool per_sample() const { return function == 1 || function == 7 || function == 10; }
@@ -76,16 +76,21 @@ inline double loss_term(const LossCase& c, size_t b, size_t i) {
     case BNNSLossFunctionCosineDistance:
       for (size_t j = 0; j < c.n; ++j) sum += loss_weight(c, b, j) * loss_label(c, b, j) * c.x[b * c.n + j];
       return 1 - sum;
-    case BNNSLossFunctionSigmoidCrossEntropy: return w * (std::max(x, 0.0) - x * l + std::log1p(std::exp(-std::fabs(x))));
-    case BNNSLossFunctionMeanSquareError: return w * e * e;
+    case BNNSLossFunctionSigmoidCrossEntropy:
+      return w * (std::max(x, 0.0) - x * l + std::log1p(std::exp(-std::fabs(x))));
+    case BNNSLossFunctionMeanSquareError:
+      return w * e * e;
     case BNNSLossFunctionHuber:
       if (std::fabs(e) <= c.huber_delta) return w * e * e / 2;
       return w * c.huber_delta * (std::fabs(e) - c.huber_delta / 2);
     case BNNSLossFunctionLog:
       return w * (-l * std::log(x + kLogLossEpsilon) - (1 - l) * std::log(1 - x + kLogLossEpsilon));
-    case BNNSLossFunctionHinge: return w * std::max(0.0, 1 - (2 * l - 1) * x);
-    case BNNSLossFunctionMeanAbsoluteError: return w * std::fabs(e);
-    default: return NAN;
+    case BNNSLossFunctionHinge:
+      return w * std::max(0.0, 1 - (2 * l - 1) * x);
+    case BNNSLossFunctionMeanAbsoluteError:
+      return w * std::fabs(e);
+    default:
+      return NAN;
   }
 }
 
@@ -102,17 +107,24 @@ inline double loss_slope(const LossCase& c, size_t b, size_t i) {
       if (count == 0) return 0;
       return l == 0 ? p : w * (p - 1 / count);
     }
-    case BNNSLossFunctionCosineDistance: return (1 - loss_term(c, b, 0)) * x - w * l;
-    case BNNSLossFunctionSigmoidCrossEntropy: return w * (1 / (1 + std::exp(-x)) - l);
-    case BNNSLossFunctionMeanSquareError: return w * 2 * e;
-    case BNNSLossFunctionHuber: return w * std::clamp(e, -c.huber_delta, c.huber_delta);
+    case BNNSLossFunctionCosineDistance:
+      return (1 - loss_term(c, b, 0)) * x - w * l;
+    case BNNSLossFunctionSigmoidCrossEntropy:
+      return w * (1 / (1 + std::exp(-x)) - l);
+    case BNNSLossFunctionMeanSquareError:
+      return w * 2 * e;
+    case BNNSLossFunctionHuber:
+      return w * std::clamp(e, -c.huber_delta, c.huber_delta);
     case BNNSLossFunctionLog: {
       const double P = x + kLogLossEpsilon, Q = 1 - x + kLogLossEpsilon;
       return w * (P - l) / (P * Q);
     }
-    case BNNSLossFunctionHinge: return 1 - (2 * l - 1) * x >= 0 ? -w * (2 * l - 1) : 0;
-    case BNNSLossFunctionMeanAbsoluteError: return x >= l ? w : -w;
-    default: return NAN;
+    case BNNSLossFunctionHinge:
+      return 1 - (2 * l - 1) * x >= 0 ? -w * (2 * l - 1) : 0;
+    case BNNSLossFunctionMeanAbsoluteError:
+      return x >= l ? w : -w;
+    default:
+      return NAN;
   }
 }
 
@@ -129,10 +141,14 @@ inline double loss_divisor(const LossCase& c) {
     nonzero += c.per_sample() ? sample_nonzero != 0 : sample_nonzero;
   }
   switch (c.reduction) {
-    case BNNSLossReductionWeightedMean: return sum;
-    case BNNSLossReductionMean: return double(c.terms());
-    case BNNSLossReductionNonZeroWeightMean: return nonzero;
-    default: return 1;
+    case BNNSLossReductionWeightedMean:
+      return sum;
+    case BNNSLossReductionMean:
+      return double(c.terms());
+    case BNNSLossReductionNonZeroWeightMean:
+      return nonzero;
+    default:
+      return 1;
   }
 }
 

@@ -20,7 +20,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-HWY_INLINE size_t Smaller(size_t a, size_t b) { return a < b ? a : b; }
+HWY_INLINE size_t Smaller(size_t a, size_t b) {
+  return a < b ? a : b;
+}
 
 // The blocks of one row. A short row that has to be converted is converted once: its room keeps it for later passes.
 class RowReader {
@@ -86,10 +88,10 @@ struct Rows {
     *to = static_cast<float>(term);
     run.out_lens->write(run.out, sample, 1, to);
   }
-  // The factor of a sample's gradient that comes from outside it.
+  // The factor of a sample's gradient that comes from outside it. Terms with gradients of their own have no divisor.
   HWY_INLINE float Upstream(size_t sample) const {
     float room;
-    return run.dy.base ? run.scale * *run.dy.read(sample, 0, 1, &room) : run.scale;
+    return run.dy.base ? *run.dy.read(sample, 0, 1, &room) : run.scale;
   }
 };
 
@@ -103,7 +105,7 @@ struct WholeVector {
 struct PartialVector {
   size_t left;
   HWY_INLINE V Load(D d, const float* p) const { return LoadPartial(d, p, left); }
-  HWY_INLINE V Load(D d, const float* p, float unused) const {   // another value than 0 in the unused lanes
+  HWY_INLINE V Load(D d, const float* p, float unused) const {  // another value than 0 in the unused lanes
     return hn::IfThenElse(hn::FirstN(d, left), LoadPartial(d, p, left), hn::Set(d, unused));
   }
   HWY_INLINE V Keep(D d, V v) const { return hn::IfThenElseZero(hn::FirstN(d, left), v); }

@@ -100,7 +100,7 @@ struct MeanAbsoluteError {
 struct Block {
   const float *x, *l, *w, *dy;
   float weight, scale;
-  float *t, *g;   // t may be NULL: terms are summed only
+  float *t, *g;  // t may be NULL: terms are summed only
   size_t m;
 };
 
@@ -117,9 +117,10 @@ HWY_INLINE double RunBlock(const Loss& loss, const Block& b) {
   for (size_t i = 0; i < b.m; i += N) {
     const size_t left = b.m - i;
     const bool whole = left >= N;
-    const auto load = [&](const float* p) HWY_ATTR { return whole ? hn::LoadU(d, p + i) : LoadPartial(d, p + i, left); };
+    const auto load = [&](const float* p)
+                          HWY_ATTR { return whole ? hn::LoadU(d, p + i) : LoadPartial(d, p + i, left); };
     V w = b.w ? load(b.w) : hn::Set(d, b.weight);
-    if (!whole) w = hn::IfThenElseZero(hn::FirstN(d, left), w);   // the sum must not see the unused lanes
+    if (!whole) w = hn::IfThenElseZero(hn::FirstN(d, left), w);  // the sum must not see the unused lanes
     V t, g;
     loss(d, load(b.x), load(b.l), &t, &g);
     const auto ignored = hn::Eq(w, zero);
@@ -192,13 +193,20 @@ double RunLoss(const LossRun& run, Range units) {
 
 double ElementLoss(const LossRun& run, Range units) {
   switch (run.problem->function) {
-    case BNNSLossFunctionSigmoidCrossEntropy: return RunLoss<SigmoidCrossEntropy>(run, units);
-    case BNNSLossFunctionMeanSquareError: return RunLoss<MeanSquareError>(run, units);
-    case BNNSLossFunctionHuber: return RunLoss<Huber>(run, units);
-    case BNNSLossFunctionLog: return RunLoss<LogLoss>(run, units);
-    case BNNSLossFunctionHinge: return RunLoss<Hinge>(run, units);
-    case BNNSLossFunctionMeanAbsoluteError: return RunLoss<MeanAbsoluteError>(run, units);
-    default: return 0;   // the others are per sample
+    case BNNSLossFunctionSigmoidCrossEntropy:
+      return RunLoss<SigmoidCrossEntropy>(run, units);
+    case BNNSLossFunctionMeanSquareError:
+      return RunLoss<MeanSquareError>(run, units);
+    case BNNSLossFunctionHuber:
+      return RunLoss<Huber>(run, units);
+    case BNNSLossFunctionLog:
+      return RunLoss<LogLoss>(run, units);
+    case BNNSLossFunctionHinge:
+      return RunLoss<Hinge>(run, units);
+    case BNNSLossFunctionMeanAbsoluteError:
+      return RunLoss<MeanAbsoluteError>(run, units);
+    default:
+      return 0;  // the others are per sample
   }
 }
 
@@ -225,9 +233,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-double element_loss(const LossRun& run, Range units) noexcept { return BNNS_DISPATCH(ElementLoss)(run, units); }
+double element_loss(const LossRun& run, Range units) noexcept {
+  return BNNS_DISPATCH(ElementLoss)(run, units);
+}
 
-WeightTotal weight_total(const float* weights, size_t n) noexcept { return BNNS_DISPATCH(TotalWeight)(weights, n); }
+WeightTotal weight_total(const float* weights, size_t n) noexcept {
+  return BNNS_DISPATCH(TotalWeight)(weights, n);
+}
 
 }  // namespace bnns
 #endif

@@ -3,9 +3,9 @@
 //   softmax_ce      l = label (1 - s) + s / n;  t = log S sum(w l) - sum(w l (x - M));  g = p sum(w l) - w l
 //   categorical_ce  m = number of non-zero labels;  t as above / m;  g = w (p - 1 / m) where l != 0, else p
 // Rows of up to four vectors stay in registers from load to store. Longer rows take three passes while they are in
-// cache: maximum, exponentials and sums, gradient. The exponentials wait in dx's own row where that is dense f32, and in
-// a block on the stack if they fit; else they are computed again, which gives the same bits. Sums are f32 within kBlock
-// values and double beyond.
+// cache: maximum, exponentials and sums, gradient. The exponentials wait in dx's own row where that is dense f32, and
+// in a block on the stack if they fit; else they are computed again, which gives the same bits. Sums are f32 within
+// kBlock values and double beyond.
 
 #include "src/ops/loss/loss.h"
 
@@ -27,14 +27,14 @@ namespace {
 constexpr float kInfinity = __builtin_inff();
 
 struct Numbers {
-  float keep, spread;     // l = label keep + spread
-  float weight, factor;   // of the row; factor is the gradient's
+  float keep, spread;    // l = label keep + spread
+  float weight, factor;  // of the row; factor is the gradient's
   bool want_term;
 };
 
 struct RowSums {
-  double exponentials = 0, labels = 0, dot = 0;   // sum e, sum w l, sum w l (x - M)
-  size_t nonzero = 0;                             // labels, for categorical_ce
+  double exponentials = 0, labels = 0, dot = 0;  // sum e, sum w l, sum w l (x - M)
+  size_t nonzero = 0;                            // labels, for categorical_ce
 };
 
 // sum += w l and dot += w l (x - M); returns l.
@@ -120,7 +120,7 @@ HWY_INLINE double ShortRow(const float* HWY_RESTRICT x, const float* HWY_RESTRIC
       l[k] = AddLabels<kCategorical>(d, last, last.Load(d, label + k * N), shifted[k], wk, row, &labels, &dot,
                                      &sums.nonzero);
     }
-    shifted[k] = Exp(d, shifted[k]);   // the exponential from here on
+    shifted[k] = Exp(d, shifted[k]);  // the exponential from here on
     sum = hn::Add(sum, shifted[k]);
   }
   sums.exponentials = hn::GetLane(hn::SumOfLanes(d, sum));
@@ -145,10 +145,14 @@ template <bool kCategorical>
 HWY_INLINE double AnyShortRow(const float* x, const float* label, const float* w, const Numbers& row, size_t n,
                               float* g) {
   switch ((n - 1) / hn::Lanes(D())) {
-    case 0: return ShortRow<kCategorical, 1>(x, label, w, row, n, g);
-    case 1: return ShortRow<kCategorical, 2>(x, label, w, row, n, g);
-    case 2: return ShortRow<kCategorical, 3>(x, label, w, row, n, g);
-    default: return ShortRow<kCategorical, 4>(x, label, w, row, n, g);
+    case 0:
+      return ShortRow<kCategorical, 1>(x, label, w, row, n, g);
+    case 1:
+      return ShortRow<kCategorical, 2>(x, label, w, row, n, g);
+    case 2:
+      return ShortRow<kCategorical, 3>(x, label, w, row, n, g);
+    default:
+      return ShortRow<kCategorical, 4>(x, label, w, row, n, g);
   }
 }
 
@@ -263,7 +267,7 @@ double RunRows(const LossRun& run, Range samples) {
   double sum = 0;
   for (size_t sample = samples.begin; sample < samples.end; ++sample) {
     row.weight = run.sample_weight(sample);
-    if (row.weight == 0 && !kCategorical) {   // whatever the sample holds
+    if (row.weight == 0 && !kCategorical) {  // whatever the sample holds
       rows.PutTerm(sample, 0);
       clear_gradient(run, sample);
       continue;
@@ -298,7 +302,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-double softmax_loss(const LossRun& run, Range samples) noexcept { return BNNS_DISPATCH(SoftmaxLoss)(run, samples); }
+double softmax_loss(const LossRun& run, Range samples) noexcept {
+  return BNNS_DISPATCH(SoftmaxLoss)(run, samples);
+}
 
 }  // namespace bnns
 #endif

@@ -11,7 +11,7 @@ namespace {
 struct Worked {
   const char* name;
   LossCase c;
-  Numbers terms, gradient;   // with reduction None and dy = 1
+  Numbers terms, gradient;  // with reduction None and dy = 1
 };
 
 LossCase worked_case(BNNSLossFunction function, Numbers x, Numbers labels, Numbers weights = {}, double extra = 0) {
@@ -22,45 +22,69 @@ LossCase worked_case(BNNSLossFunction function, Numbers x, Numbers labels, Numbe
   c.x = x;
   c.labels = labels;
   c.weights = weights;
-  if (function == 4) c.huber_delta = extra;
-  else c.label_smooth = extra;
+  if (function == 4)
+    c.huber_delta = extra;
+  else
+    c.label_smooth = extra;
   return c;
 }
 
 std::vector<Worked> worked_examples() {
   const double ln2 = std::log(2.0), ln5 = std::log(5.0);
-  const Numbers x = {0, ln2, ln5};   // softmax 1/8, 2/8, 5/8
+  const Numbers x = {0, ln2, ln5};  // softmax 1/8, 2/8, 5/8
   return {
       {"mse", worked_case(BNNSLossFunctionMeanSquareError, {1, 2, 3}, {0, 2, 6}), {1, 0, 9}, {2, 0, -6}},
-      {"mse weighted", worked_case(BNNSLossFunctionMeanSquareError, {1, 2, 3}, {0, 2, 6}, {2, 5, 0}), {2, 0, 0}, {4, 0, 0}},
+      {"mse weighted",
+       worked_case(BNNSLossFunctionMeanSquareError, {1, 2, 3}, {0, 2, 6}, {2, 5, 0}),
+       {2, 0, 0},
+       {4, 0, 0}},
       {"mae", worked_case(BNNSLossFunctionMeanAbsoluteError, {1, 2, 3}, {0, 2, 6}, {2}), {2, 0, 6}, {2, 2, -2}},
       // |e| = 1 is inside: 1/2; |e| = 3 is outside: 2 * (3 - 1).
       {"huber", worked_case(BNNSLossFunctionHuber, {1, 5, 2}, {0, 2, 5}, {}, 2), {0.5, 4, 4}, {1, 2, -2}},
       // 1 - x for l = 1, 1 + x for l = 0; at 1 - x = 0 the gradient is still -1.
       {"hinge", worked_case(BNNSLossFunctionHinge, {0.5, 0.5, 1, 3}, {1, 0, 1, 1}), {0.5, 1.5, 0, 0}, {-1, 1, -1, 0}},
-      {"softmax", worked_case(BNNSLossFunctionSoftmaxCrossEntropy, x, {0, 0, 1}), {std::log(1.6)}, {0.125, 0.25, -0.375}},
+      {"softmax",
+       worked_case(BNNSLossFunctionSoftmaxCrossEntropy, x, {0, 0, 1}),
+       {std::log(1.6)},
+       {0.125, 0.25, -0.375}},
       // Smoothing 0.3 makes the labels 0.1, 0.1, 0.8: -0.1 (log 1/8 + log 2/8) - 0.8 log 5/8.
-      {"softmax smooth", worked_case(BNNSLossFunctionSoftmaxCrossEntropy, x, {0, 0, 1}, {}, 0.3),
-       {0.5 * ln2 + 0.8 * std::log(1.6)}, {0.025, 0.15, -0.175}},
-      {"softmax weighted", worked_case(BNNSLossFunctionSoftmaxCrossEntropy, x, {0, 0, 1}, {4}), {4 * std::log(1.6)},
+      {"softmax smooth",
+       worked_case(BNNSLossFunctionSoftmaxCrossEntropy, x, {0, 0, 1}, {}, 0.3),
+       {0.5 * ln2 + 0.8 * std::log(1.6)},
+       {0.025, 0.15, -0.175}},
+      {"softmax weighted",
+       worked_case(BNNSLossFunctionSoftmaxCrossEntropy, x, {0, 0, 1}, {4}),
+       {4 * std::log(1.6)},
        {0.5, 1, -1.5}},
       // Two labels, m = 2: -(log 2/8 + log 5/8) / 2; p - 1/2 where a label is, p elsewhere.
-      {"categorical", worked_case(BNNSLossFunctionCategoricalCrossEntropy, x, {0, 1, 1}),
-       {(std::log(4.0) + std::log(1.6)) / 2}, {0.125, -0.25, 0.125}},
+      {"categorical",
+       worked_case(BNNSLossFunctionCategoricalCrossEntropy, x, {0, 1, 1}),
+       {(std::log(4.0) + std::log(1.6)) / 2},
+       {0.125, -0.25, 0.125}},
       // The formula leaves p alone where there is no label, whatever the weight.
-      {"categorical weighted", worked_case(BNNSLossFunctionCategoricalCrossEntropy, x, {0, 1, 1}, {3}),
-       {1.5 * (std::log(4.0) + std::log(1.6))}, {0.125, -0.75, 0.375}},
+      {"categorical weighted",
+       worked_case(BNNSLossFunctionCategoricalCrossEntropy, x, {0, 1, 1}, {3}),
+       {1.5 * (std::log(4.0) + std::log(1.6))},
+       {0.125, -0.75, 0.375}},
       // l.x = 0.96: 1 - 0.96; 0.96 x - l.
-      {"cosine", worked_case(BNNSLossFunctionCosineDistance, {0.6, 0.8}, {0.8, 0.6}), {0.04},
+      {"cosine",
+       worked_case(BNNSLossFunctionCosineDistance, {0.6, 0.8}, {0.8, 0.6}),
+       {0.04},
        {0.576 - 0.8, 0.768 - 0.6}},
-      {"cosine weighted", worked_case(BNNSLossFunctionCosineDistance, {0.6, 0.8}, {0.8, 0.6}, {0.5}), {0.52},
+      {"cosine weighted",
+       worked_case(BNNSLossFunctionCosineDistance, {0.6, 0.8}, {0.8, 0.6}, {0.5}),
+       {0.52},
        {0.5 * (0.576 - 0.8), 0.5 * (0.768 - 0.6)}},
       // sigmoid(log 4) = 0.8.
-      {"sigmoid", worked_case(BNNSLossFunctionSigmoidCrossEntropy, {2 * ln2, 2 * ln2}, {1, 0}), {-std::log(0.8), ln5},
+      {"sigmoid",
+       worked_case(BNNSLossFunctionSigmoidCrossEntropy, {2 * ln2, 2 * ln2}, {1, 0}),
+       {-std::log(0.8), ln5},
        {-0.2, 0.8}},
       // Smoothing 0.4 makes the labels 0.8 and 0.2.
-      {"sigmoid smooth", worked_case(BNNSLossFunctionSigmoidCrossEntropy, {2 * ln2, 2 * ln2}, {1, 0}, {}, 0.4),
-       {-0.8 * std::log(0.8) + 0.2 * ln5, -0.2 * std::log(0.8) + 0.8 * ln5}, {0, 0.6}},
+      {"sigmoid smooth",
+       worked_case(BNNSLossFunctionSigmoidCrossEntropy, {2 * ln2, 2 * ln2}, {1, 0}, {}, 0.4),
+       {-0.8 * std::log(0.8) + 0.2 * ln5, -0.2 * std::log(0.8) + 0.8 * ln5},
+       {0, 0.6}},
       // epsilon moves P, Q and P - l by 2e-7 of themselves each.
       {"log", worked_case(BNNSLossFunctionLog, {0.5, 0.5}, {1, 0}), {ln2, ln2}, {-2, 2}},
   };
@@ -160,7 +184,7 @@ TEST(LossGradient, ReferenceAgainstCentralDifferences) {
           return sum;
         };
         Numbers analytic = ref::loss_backward(c, dy);
-        if (function == 6) {   // the documented form leaves out 2 epsilon l / (P Q)
+        if (function == 6) {  // the documented form leaves out 2 epsilon l / (P Q)
           for (size_t k = 0; k < analytic.size(); ++k) {
             const double P = c.x[k] + ref::kLogLossEpsilon, Q = 1 - c.x[k] + ref::kLogLossEpsilon;
             const double w = ref::loss_weight(c, k / c.n, k % c.n), by = ref::loss_divisor(c);
@@ -287,8 +311,8 @@ TEST(LossKernel, Accumulate) {
 // Integers: every sum is exact, so the kernels equal the reference to the bit, on every path.
 TEST(LossKernel, ExactOnIntegers) {
   Random random(6);
-  for (BNNSLossFunction function :
-       {BNNSLossFunctionMeanSquareError, BNNSLossFunctionHuber, BNNSLossFunctionHinge, BNNSLossFunctionMeanAbsoluteError}) {
+  for (BNNSLossFunction function : {BNNSLossFunctionMeanSquareError, BNNSLossFunctionHuber, BNNSLossFunctionHinge,
+                                    BNNSLossFunctionMeanAbsoluteError}) {
     for (size_t n : {1, 3, 17, 300}) {
       LossCase c = random_case(random, function, BNNSLossReductionSum, 4, n, 0);
       c.huber_delta = 2;
@@ -385,7 +409,11 @@ TEST(LossProperty, ReductionsAndWeightFormsAgree) {
           EXPECT_EQ(many.dx, one.dx) << case_text(c);
         }
         c.weights.assign(c.batch, 1.0);
-        EXPECT_EQ(run_case(c, {}).dx, [&] { LossCase none = c; none.weights.clear(); return run_case(none, {}).dx; }());
+        EXPECT_EQ(run_case(c, {}).dx, [&] {
+          LossCase none = c;
+          none.weights.clear();
+          return run_case(none, {}).dx;
+        }());
       }
     });
   }

@@ -15,17 +15,24 @@ namespace bnns::testing {
 using ref::LossCase;
 using ref::Numbers;
 
-inline constexpr BNNSLossFunction kElementFunctions[] = {
-    BNNSLossFunctionSigmoidCrossEntropy, BNNSLossFunctionMeanSquareError, BNNSLossFunctionHuber,
-    BNNSLossFunctionLog,                 BNNSLossFunctionHinge,           BNNSLossFunctionMeanAbsoluteError};
-inline constexpr BNNSLossFunction kFunctions[] = {
-    BNNSLossFunctionSoftmaxCrossEntropy,     BNNSLossFunctionSigmoidCrossEntropy, BNNSLossFunctionMeanSquareError,
-    BNNSLossFunctionHuber,                   BNNSLossFunctionLog,                 BNNSLossFunctionCosineDistance,
-    BNNSLossFunctionHinge,                   BNNSLossFunctionMeanAbsoluteError,
-    BNNSLossFunctionCategoricalCrossEntropy};
-inline constexpr BNNSLossReductionFunction kReductions[] = {
-    BNNSLossReductionNone, BNNSLossReductionSum, BNNSLossReductionWeightedMean, BNNSLossReductionMean,
-    BNNSLossReductionNonZeroWeightMean};
+inline constexpr BNNSLossFunction kElementFunctions[] = {BNNSLossFunctionSigmoidCrossEntropy,
+                                                         BNNSLossFunctionMeanSquareError,
+                                                         BNNSLossFunctionHuber,
+                                                         BNNSLossFunctionLog,
+                                                         BNNSLossFunctionHinge,
+                                                         BNNSLossFunctionMeanAbsoluteError};
+inline constexpr BNNSLossFunction kFunctions[] = {BNNSLossFunctionSoftmaxCrossEntropy,
+                                                  BNNSLossFunctionSigmoidCrossEntropy,
+                                                  BNNSLossFunctionMeanSquareError,
+                                                  BNNSLossFunctionHuber,
+                                                  BNNSLossFunctionLog,
+                                                  BNNSLossFunctionCosineDistance,
+                                                  BNNSLossFunctionHinge,
+                                                  BNNSLossFunctionMeanAbsoluteError,
+                                                  BNNSLossFunctionCategoricalCrossEntropy};
+inline constexpr BNNSLossReductionFunction kReductions[] = {BNNSLossReductionNone, BNNSLossReductionSum,
+                                                            BNNSLossReductionWeightedMean, BNNSLossReductionMean,
+                                                            BNNSLossReductionNonZeroWeightMean};
 
 inline std::string case_text(const LossCase& c) {
   return "function " + std::to_string(c.function) + " reduction " + std::to_string(c.reduction) + " batch " +
@@ -34,7 +41,9 @@ inline std::string case_text(const LossCase& c) {
 }
 
 // Values exact in bf16, so that all types see the same numbers, and away from kinks.
-inline double coarse(double v) { return bfloat16_to_float(float_to_bfloat16(float(v))); }
+inline double coarse(double v) {
+  return bfloat16_to_float(float_to_bfloat16(float(v)));
+}
 
 // weight_form: 0 none, 1 one, 2 per sample, 3 per element. About one weight in four is 0.
 inline Numbers random_weights(Random& random, int weight_form, size_t batch, size_t n) {
@@ -79,10 +88,12 @@ inline LossCase random_case(Random& random, BNNSLossFunction function, BNNSLossR
 // u = 2^-24 is half an ulp of 1; library functions are within 2 ulp = 4u. A sum of k terms in at least 8 lanes' worth
 // of accumulators and blocks of 512 makes at most min(k, 512) / 8 + 8 roundings on the way of one term.
 inline constexpr double kU = 0x1p-24;
-inline double sum_depth(size_t n) { return double(std::min<size_t>(n, 512)) / 8 + 8; }
+inline double sum_depth(size_t n) {
+  return double(std::min<size_t>(n, 512)) / 8 + 8;
+}
 
 struct Bounds {
-  Numbers terms, slopes;   // before reduction and dy
+  Numbers terms, slopes;  // before reduction and dy
 };
 
 inline Bounds loss_bounds(const LossCase& c) {
@@ -101,31 +112,49 @@ inline Bounds loss_bounds(const LossCase& c) {
       dot += wl * (maximum - x);
       product += std::fabs(wl * x);
     }
-    distance /= sum;   // relative error of sum e from the rounding of x - M
+    distance /= sum;  // relative error of sum e from the rounding of x - M
     if (c.function == 7) bounds.terms.push_back(kU * ((depth + 3) * product + 4));
     if (c.function == 1 || c.function == 10) {
-      bounds.terms.push_back(
-          kU * (labels * (distance + depth + 8 + (depth + 8) * std::log(sum)) + (depth + 5) * dot + 4));
+      bounds.terms.push_back(kU *
+                             (labels * (distance + depth + 8 + (depth + 8) * std::log(sum)) + (depth + 5) * dot + 4));
     }
     for (size_t i = 0; i < c.n; ++i) {
-      const double x = c.x[b * c.n + i], l = std::fabs(ref::loss_label(c, b, i)), e = std::fabs(x - ref::loss_label(c, b, i));
+      const double x = c.x[b * c.n + i], l = std::fabs(ref::loss_label(c, b, i)),
+                   e = std::fabs(x - ref::loss_label(c, b, i));
       const double w = std::fabs(ref::loss_weight(c, b, i)), p = std::exp(x - maximum) / sum;
       const double P = x + ref::kLogLossEpsilon, Q = 1 - x + ref::kLogLossEpsilon;
       double term = 0, slope = 0;
       switch (c.function) {
-        case 1: slope = p * labels * (maximum - x + distance + 2 * depth + 12) + 6 * w * l; break;
-        case 10: slope = std::max(w, 1.0) * (p * (maximum - x + distance + depth + 12) + 4); break;
-        case 7: slope = std::fabs(x) * (depth + 8) * product + 6 * w * l; break;
-        case 2: term = 10 * w * (std::fabs(x) * (1 + l) + 1), slope = 14 * w * (1 + l); break;
-        case 3: term = 5 * w * e * e, slope = 12 * w * e; break;
-        case 4: term = 7 * w * e * std::min(e, delta), slope = 7 * w * std::min(e, delta); break;
+        case 1:
+          slope = p * labels * (maximum - x + distance + 2 * depth + 12) + 6 * w * l;
+          break;
+        case 10:
+          slope = std::max(w, 1.0) * (p * (maximum - x + distance + depth + 12) + 4);
+          break;
+        case 7:
+          slope = std::fabs(x) * (depth + 8) * product + 6 * w * l;
+          break;
+        case 2:
+          term = 10 * w * (std::fabs(x) * (1 + l) + 1), slope = 14 * w * (1 + l);
+          break;
+        case 3:
+          term = 5 * w * e * e, slope = 12 * w * e;
+          break;
+        case 4:
+          term = 7 * w * e * std::min(e, delta), slope = 7 * w * std::min(e, delta);
+          break;
         case 6:
           term = 10 * w * (l * (1 + std::fabs(std::log(P))) + (1 - l) * (1 + std::fabs(std::log(Q))));
           slope = 14 * w * (e + ref::kLogLossEpsilon) / (P * Q);
           break;
-        case 8: term = 6 * w * (1 + (2 * l + 1) * std::fabs(x)), slope = 6 * w * (2 * l + 1); break;
-        case 9: term = 5 * w * e, slope = 5 * w; break;
-        default: break;
+        case 8:
+          term = 6 * w * (1 + (2 * l + 1) * std::fabs(x)), slope = 6 * w * (2 * l + 1);
+          break;
+        case 9:
+          term = 5 * w * e, slope = 5 * w;
+          break;
+        default:
+          break;
       }
       if (!c.per_sample()) bounds.terms.push_back(kU * term);
       bounds.slopes.push_back(kU * slope);
@@ -167,15 +196,16 @@ inline Numbers backward_bounds(const LossCase& c, const Bounds& bounds, const Nu
 
 // ---- calling the C API -------------------------------------------------------------------------------------------
 
-// `samples` samples of n values, element_stride apart, in a buffer that ends or begins at a guard page. Poison fills it.
+// `samples` samples of n values, element_stride apart, in a buffer that ends or begins at a guard page. Poison fills
+// it.
 class TestTensor {
  public:
-  TestTensor(BNNSDataType type, size_t samples, size_t n, size_t element_stride = 1, size_t gap = 0,
-             bool at_end = true)
+  TestTensor(BNNSDataType type, size_t samples, size_t n, size_t element_stride = 1, size_t gap = 0, bool at_end = true)
       : type_(type), n_(n), step_(element_stride), stride_((n ? (n - 1) * element_stride + 1 : 0) + gap) {
     const size_t length = samples == 0 ? 0 : (samples - 1) * stride_ + stride_ - gap;
     if (type == BNNSDataTypeFloat32) {
-      wide_ = std::make_unique<Guarded<float>>(length, at_end ? Guarded<float>::Side::end : Guarded<float>::Side::begin);
+      wide_ =
+          std::make_unique<Guarded<float>>(length, at_end ? Guarded<float>::Side::end : Guarded<float>::Side::begin);
     } else {
       narrow_ = std::make_unique<Guarded<uint16_t>>(
           length, at_end ? Guarded<uint16_t>::Side::end : Guarded<uint16_t>::Side::begin);
@@ -194,8 +224,10 @@ class TestTensor {
   size_t stride() const { return stride_; }
   void set(size_t sample, size_t i, double v) {
     const size_t at = sample * stride_ + i * step_;
-    if (wide_) (*wide_)[at] = float(v);
-    else (*narrow_)[at] = type_ == BNNSDataTypeFloat16 ? float_to_half(float(v)) : float_to_bfloat16(float(v));
+    if (wide_)
+      (*wide_)[at] = float(v);
+    else
+      (*narrow_)[at] = type_ == BNNSDataTypeFloat16 ? float_to_half(float(v)) : float_to_bfloat16(float(v));
   }
   double get(size_t sample, size_t i) const { return value_at(sample * stride_ + i * step_); }
   Numbers values() const {
@@ -220,8 +252,10 @@ class TestTensor {
 
  private:
   void poison_at(size_t at) {
-    if (wide_) (*wide_)[at] = poison();
-    else (*narrow_)[at] = 0x7fad;
+    if (wide_)
+      (*wide_)[at] = poison();
+    else
+      (*narrow_)[at] = 0x7fad;
   }
   bool poisoned_at(size_t at) const { return wide_ ? is_poison((*wide_)[at]) : (*narrow_)[at] == 0x7fad; }
   double value_at(size_t at) const {
@@ -271,7 +305,7 @@ struct Setting {
   BNNSDataType type = BNNSDataTypeFloat32, out_type = BNNSDataTypeFloat32, delta_type = BNNSDataTypeFloat32;
   size_t element_stride = 1, gap = 0, threads = 1;
   bool at_end = true, accumulate = false;
-  double before = 0;   // what in_delta holds, when accumulate
+  double before = 0;  // what in_delta holds, when accumulate
 };
 
 struct Result {
@@ -294,7 +328,7 @@ inline Result run_case(const LossCase& c, const Setting& s, const Numbers* dy = 
   if (s.accumulate) in_delta.flags = BNNSNDArrayFlagBackpropAccumulate;
   const void* w = c.weights.empty() ? nullptr : weights.data();
   const bool reduced = c.reduction != BNNSLossReductionNone;
-  const bool given = s.gap != 0 || s.element_stride != 1;   // else 0: dense
+  const bool given = s.gap != 0 || s.element_stride != 1;  // else 0: dense
   const size_t x_stride = given ? x.stride() : 0, l_stride = given ? labels.stride() : 0;
   const size_t dx_stride = given ? dx.stride() : 0;
   Result result;
@@ -305,7 +339,9 @@ inline Result run_case(const LossCase& c, const Setting& s, const Numbers* dy = 
     const BNNSNDArrayDescriptor out_delta = up.descriptor();
     status = BNNSLossFilterApplyBackwardBatch(filter, c.batch, x.data(), x_stride, &in_delta, dx_stride, labels.data(),
                                               l_stride, w, c.weights.size(), &out_delta,
-                                              reduced ? 12345 : s.gap ? up.stride() : 0);
+                                              reduced ? 12345
+                                              : s.gap ? up.stride()
+                                                      : 0);
   } else {
     TestTensor out(s.out_type, 1, reduced ? 1 : c.terms(), 1, 0, s.at_end);
     status = BNNSLossFilterApplyBatch(filter, c.batch, x.data(), x_stride, labels.data(), l_stride, w, c.weights.size(),

@@ -1,11 +1,11 @@
 // Yolo: the loss of a grid of predicted boxes, one grid row at a time, in double.
 //
-// A sample is [rows][columns][anchors][x, y, w, h, confidence, classes...] of raw outputs t; labels have the same shape,
-// their x, y relative to the cell and w, h in the unit of the anchor sizes A.
+// A sample is [rows][columns][anchors][x, y, w, h, confidence, classes...] of raw outputs t; labels have the same
+// shape, their x, y relative to the cell and w, h in the unit of the anchor sizes A.
 //   box      centre (sigmoid(tx), sigmoid(ty)), size (Aw e^tw, Ah e^th);  IOU = overlap with the label's box
-//   object   label confidence != 0, and the anchor has the cell's largest IOU (the first of equals) or IOU >= object_min
-//   empty    label confidence 0, or not object and IOU <= no_object_max;  other boxes do not count
-//   object   scale_xy ((sigmoid(tx) - x)^2 + (sigmoid(ty) - y)^2) + scale_wh (H(tw - log(w / Aw)) + H(th - log(h / Ah)))
+//   object   label confidence != 0, and the anchor has the cell's largest IOU (the first of equals) or IOU >=
+//   object_min empty    label confidence 0, or not object and IOU <= no_object_max;  other boxes do not count object
+//   scale_xy ((sigmoid(tx) - x)^2 + (sigmoid(ty) - y)^2) + scale_wh (H(tw - log(w / Aw)) + H(th - log(h / Ah)))
 //            + scale_object sigmoid_ce(tc, rescore ? IOU : 1) + scale_class softmax_ce(classes)
 //   empty    scale_no_object sigmoid_ce(tc, 0)
 // The gradient takes IOU and the choice of boxes as constants. A NaN overlap counts as an object, so that NaN shows.
@@ -48,9 +48,6 @@ BoxHead read_head(const Samples& tensor, size_t sample, size_t first) {
   return {v[0], v[1], v[2], v[3], v[4]};
 }
 
-// Sizes beyond e^80 anchors are all the same to the overlap; without the limit inf * 0 would appear.
-constexpr double kLargestExponent = 80;
-
 double overlap_1d(double centre_a, double size_a, double centre_b, double size_b) {
   const double low = std::max(centre_a - size_a / 2, centre_b - size_b / 2);
   const double high = std::min(centre_a + size_a / 2, centre_b + size_b / 2);
@@ -58,13 +55,12 @@ double overlap_1d(double centre_a, double size_a, double centre_b, double size_b
 }
 
 double intersection_over_union(const BoxHead& t, const BoxHead& truth, const float* anchor) {
-  const double w = anchor[0] * std::exp(std::clamp<double>(t.w, -kLargestExponent, kLargestExponent));
-  const double h = anchor[1] * std::exp(std::clamp<double>(t.h, -kLargestExponent, kLargestExponent));
+  const double w = anchor[0] * std::exp(double(t.w)), h = anchor[1] * std::exp(double(t.h));
   const double x = sigmoid(t.x), y = sigmoid(t.y);
   if (std::isnan(w + h + x + y)) return NAN;
   const double shared = overlap_1d(x, w, truth.x, truth.w) * overlap_1d(y, h, truth.y, truth.h);
   const double all = w * h + double(truth.w) * truth.h - shared;
-  return all > 0 ? shared / all : 0;
+  return all > 0 ? shared / all : 0;  // 0 too where an endless width meets no height
 }
 
 class YoloRows {
@@ -172,12 +168,13 @@ class YoloRows {
 
   void put(size_t sample, size_t first, size_t m, const float* g) const {
     if (!run_.dx.base) return;
+    const Elements& dx = *run_.dx.lens;
     if (run_.accumulate) {
-      run_.dx.lens->accumulate(run_.dx.at(sample), first, m, g);
-    } else if (float* to = run_.dx.lens->target(run_.dx.at(sample), first, nullptr); run_.dx.lens->direct()) {
-      std::copy_n(g, m, to);
+      dx.accumulate(run_.dx.at(sample), first, m, g);
+    } else if (dx.direct()) {
+      std::copy_n(g, m, dx.target(run_.dx.at(sample), first, nullptr));
     } else {
-      run_.dx.lens->write(run_.dx.at(sample), first, m, g);
+      dx.write(run_.dx.at(sample), first, m, g);
     }
   }
 

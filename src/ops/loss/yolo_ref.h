@@ -1,4 +1,5 @@
-// The Yolo loss in plain loops of double, for tests: README.md's formula, one sample, dense [rows][columns][anchors][box].
+// The Yolo loss in plain loops of double, for tests: README.md's formula, one sample, dense
+// [rows][columns][anchors][box].
 #pragma once
 
 #include <algorithm>
@@ -14,11 +15,13 @@ struct YoloCase {
   double huber_delta = 1, xy = 1, wh = 1, object = 1, no_object = 1, classification = 1;
   double object_min_iou = 0.7, no_object_max_iou = 0.3;
   bool rescore = false;
-  std::vector<double> sizes;        // width, height of each anchor
-  std::vector<double> x, labels;    // one sample
+  std::vector<double> sizes;      // width, height of each anchor
+  std::vector<double> x, labels;  // one sample
 };
 
-inline double yolo_sigmoid(double t) { return 1 / (1 + std::exp(-t)); }
+inline double yolo_sigmoid(double t) {
+  return 1 / (1 + std::exp(-t));
+}
 
 // Overlap of the predicted box at index k with its label's box.
 inline double yolo_iou(const YoloCase& c, const std::vector<double>& x, size_t k, size_t anchor) {
@@ -57,7 +60,8 @@ inline double yolo_loss(const YoloCase& c, const std::vector<double>& x, const s
       const bool present = c.labels[k + 4] != 0;
       const double iou = present ? yolo_iou(c, frozen, k, a) : 0;
       if (present && (a == best || iou >= c.object_min_iou)) {
-        const double tw = std::log(c.labels[k + 2] / c.sizes[2 * a]), th = std::log(c.labels[k + 3] / c.sizes[2 * a + 1]);
+        const double tw = std::log(c.labels[k + 2] / c.sizes[2 * a]),
+                     th = std::log(c.labels[k + 3] / c.sizes[2 * a + 1]);
         const double target = c.rescore ? iou : 1;
         for (size_t j = 0; j < 2; ++j) {
           const double s = yolo_sigmoid(x[k + j]), e = s - c.labels[k + j];

@@ -1,13 +1,12 @@
 // Yolo: a hand-worked box, the reference's gradient by differences with overlaps held, the library against the
 // reference, and what its parameters may be.
 
-#include "src/ops/loss/yolo_ref.h"
-
 #include <atomic>
 #include <cstdlib>
 #include <functional>
 
 #include "src/ops/loss/loss_testing.h"
+#include "src/ops/loss/yolo_ref.h"
 
 namespace bnns::testing {
 namespace {
@@ -48,7 +47,8 @@ struct YoloLayer {
   std::vector<float> sizes;
   BNNSLayerParametersLossYolo p;
 
-  explicit YoloLayer(const YoloCase& c, BNNSDataType type = BNNSDataTypeFloat32) : sizes(c.sizes.begin(), c.sizes.end()) {
+  explicit YoloLayer(const YoloCase& c, BNNSDataType type = BNNSDataTypeFloat32)
+      : sizes(c.sizes.begin(), c.sizes.end()) {
     std::memset(&p, 0, sizeof p);
     p.function = BNNSLossFunctionYolo;
     p.reduction = BNNSLossReductionSum;
@@ -82,8 +82,8 @@ YoloCase one_box() {
   return c;
 }
 
-// Prediction: centre (1/2, 1/2), size 1 x 1. Its rows run from 0 to 1, the label's from -1/4 to 7/4: all of it is inside,
-// IOU 1/2. xy 10 (1/4)^2, wh 8 (log 2)^2 / 2, confidence 100 log 2, class 2 log 2.
+// Prediction: centre (1/2, 1/2), size 1 x 1. Its rows run from 0 to 1, the label's from -1/4 to 7/4: all of it is
+// inside, IOU 1/2. xy 10 (1/4)^2, wh 8 (log 2)^2 / 2, confidence 100 log 2, class 2 log 2.
 TEST(YoloReference, WorkedExample) {
   YoloCase c = one_box();
   Numbers g;
@@ -91,10 +91,10 @@ TEST(YoloReference, WorkedExample) {
   EXPECT_NEAR(ref::yolo_loss(c, c.x, c.x, &g), 0.625 + 4 * ln2 * ln2 + 102 * ln2, 1e-12);
   // 10 * 2 * (-1/4) * 1/4; 8 (0 - log 2); 100 (1/2 - 1); 2 (1/2), 2 (1/2 - 1)
   EXPECT_TRUE(near(g, {0, -1.25, 0, -8 * ln2, -50, 1, -1}, Numbers(7, 1e-12)));
-  c.rescore = true;   // confidence target 1/2
+  c.rescore = true;  // confidence target 1/2
   EXPECT_NEAR(ref::yolo_loss(c, c.x, c.x, &g), 0.625 + 4 * ln2 * ln2 + 102 * ln2, 1e-12);
   EXPECT_EQ(g[4], 0);
-  c.labels[4] = 0;   // empty: 5 log 2
+  c.labels[4] = 0;  // empty: 5 log 2
   EXPECT_NEAR(ref::yolo_loss(c, c.x, c.x, &g), 5 * ln2, 1e-12);
   EXPECT_TRUE(near(g, {0, 0, 0, 0, 2.5, 0, 0}, Numbers(7, 1e-12)));
 }
@@ -105,8 +105,7 @@ TEST(YoloGradient, ReferenceAgainstCentralDifferences) {
     const YoloCase c = random_yolo(random, 2, 2, 1 + size_t(k % 3), size_t(k % 4), k % 2);
     Numbers analytic;
     ref::yolo_loss(c, c.x, c.x, &analytic);
-    const Numbers numeric =
-        central_differences(c.x, [&](const Numbers& x) { return ref::yolo_loss(c, x, c.x); });
+    const Numbers numeric = central_differences(c.x, [&](const Numbers& x) { return ref::yolo_loss(c, x, c.x); });
     EXPECT_LE(gradient_error(analytic, numeric), 1e-7) << "case " << k;
   }
 }
@@ -116,7 +115,7 @@ void check_library(const YoloCase& a, const YoloCase& b, BNNSDataType type, BNNS
                    size_t threads) {
   YoloLayer layer(a, type);
   TestFilter filter(&layer.p, threads);
-  for (float& size : layer.sizes) size = -1;   // copied at creation
+  for (float& size : layer.sizes) size = -1;  // copied at creation
   const size_t n = a.x.size();
   Numbers x = a.x, labels = a.labels, ga, gb;
   x.insert(x.end(), b.x.begin(), b.x.end());
@@ -129,7 +128,7 @@ void check_library(const YoloCase& a, const YoloCase& b, BNNSDataType type, BNNS
   ASSERT_EQ(BNNSLossFilterApplyBatch(filter, 2, tx.data(), tx.stride(), tl.data(), tl.stride(), nullptr, 77, out.data(),
                                      &delta, dx.stride()),
             0)
-      << BNNSExtLastError();   // weights are ignored, whatever weights_size says
+      << BNNSExtLastError();  // weights are ignored, whatever weights_size says
   EXPECT_NEAR(out.get(0, 0), want, kU * std::fabs(want));
   Numbers bounds;
   for (double g : ga) bounds.push_back(storage_error(delta_type, g) + 1e-12);
@@ -140,8 +139,8 @@ void check_library(const YoloCase& a, const YoloCase& b, BNNSDataType type, BNNS
   const BNNSNDArrayDescriptor up = vector_descriptor(1, &dy);
   TestTensor pulled(delta_type, 2, n, 1, gap);
   BNNSNDArrayDescriptor pulled_delta = pulled.descriptor();
-  ASSERT_EQ(BNNSLossFilterApplyBackwardBatch(filter, 2, tx.data(), tx.stride(), &pulled_delta, pulled.stride(), tl.data(),
-                                             tl.stride(), nullptr, 0, &up, 9),
+  ASSERT_EQ(BNNSLossFilterApplyBackwardBatch(filter, 2, tx.data(), tx.stride(), &pulled_delta, pulled.stride(),
+                                             tl.data(), tl.stride(), nullptr, 0, &up, 9),
             0)
       << BNNSExtLastError();
   for (size_t k = 0; k < ga.size(); ++k) ga[k] *= -0.5;
@@ -206,7 +205,7 @@ TEST(YoloProperty, FirstOfEqualAnchorsWins) {
   c.sizes = {1, 1, 1, 1};
   c.x = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   c.labels = {0.5, 0.75, 1, 2, 1, 0, 1, 0.5, 0.75, 1, 2, 1, 0, 1};
-  for (double most : {0.75, 0.25}) {   // IOU is 1/2
+  for (double most : {0.75, 0.25}) {  // IOU is 1/2
     c.no_object_max_iou = most;
     YoloLayer layer(c);
     TestFilter filter(&layer.p);
@@ -274,7 +273,7 @@ TEST(YoloCreate, BC35_RefusesWrongParameters) {
   }
   // huber_delta 0 means 1.
   YoloCase c = one_box();
-  c.x[2] = 3;   // outside delta: gradient 8 * 1
+  c.x[2] = 3;  // outside delta: gradient 8 * 1
   YoloLayer layer(c);
   layer.p.huber_delta = 0;
   TestFilter filter(&layer.p);

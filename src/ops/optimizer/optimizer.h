@@ -51,7 +51,7 @@ struct OptimizerProblem {
   std::string text() const;  // "adam f32 clip_global_norm l2"
 };
 
-// Checks every field that the function uses. Throws Error with the field, its value and the rule.
+// Checks every field that the function uses (optimizer_fields.cc). Throws Error with the field, its value and the rule.
 OptimizerProblem make_optimizer_problem(BNNSOptimizerFunction function, const void* fields);
 
 // Updates n tensors. Every tensor, pointer and norm is checked before the first write.

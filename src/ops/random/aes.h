@@ -20,8 +20,8 @@ AesKey aes128_expand_key(const uint8_t key[16]) noexcept;
 void aes128_encrypt(const AesKey& key, const uint8_t in[16], uint8_t out[16]) noexcept;
 
 // Encrypts the counters first, first + 1, ..., each as a 128-bit big-endian number: 16 * blocks bytes to out (any
-// alignment). Uses the CPU's AES instructions where it has them, under any ISA cap: they belong to none of our sets, and
-// small CPUs without AVX2 have them too. The bits are the same either way.
+// alignment). Uses the CPU's AES instructions where it has them, under any ISA cap: they belong to none of our sets,
+// and small CPUs without AVX2 have them too. The bits are the same either way.
 void aes128_counter_blocks(const AesKey& key, uint64_t first, size_t blocks, uint8_t* out) noexcept;
 
 // The two ways by name, for tests. The second may only be called where aes_instructions() is true.

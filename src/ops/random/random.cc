@@ -1,15 +1,9 @@
-// The generator, and the fills that take one word (or two) per element.
+// The fills that take one word (or two) per element.
 
 #include "src/ops/random/random.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
-#include <chrono>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "src/core/checked.h"
@@ -22,119 +16,10 @@ namespace bnns {
 namespace {
 
 constexpr const char* kOp = "random";
-constexpr uint64_t kStateTag = 0x31676e72534e4e42;  // "BNNSrng1"
-constexpr size_t kWordsPerBlock = kAesBlockBytes / sizeof(uint32_t);
-
-AesKey key_of_seed(uint64_t seed) noexcept {
-  uint8_t key[16];
-  for (size_t i = 0; i < 16; ++i) key[i] = static_cast<uint8_t>(seed >> (8 * (i % 8)));
-  return aes128_expand_key(key);
-}
-
-void store_u64(uint8_t* to, uint64_t value) noexcept {
-  for (size_t i = 0; i < 8; ++i) to[i] = static_cast<uint8_t>(value >> (8 * i));
-}
-uint64_t load_u64(const uint8_t* from) noexcept {
-  uint64_t value = 0;
-  for (size_t i = 0; i < 8; ++i) value |= static_cast<uint64_t>(from[i]) << (8 * i);
-  return value;
-}
-
-// FNV-1a of the state's other 32 bytes: tells a saved state from bytes that never were one.
-uint64_t state_check(const uint8_t* state) noexcept {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (size_t i = 0; i < kRandomStateBytes - 8; ++i) hash = (hash ^ state[i]) * 0x100000001b3;
-  return hash;
-}
 
 }  // namespace
 
-// ---- generator ------------------------------------------------------------------------------------------------------
-
-void WordStream::words(uint64_t index, size_t n, uint32_t* out) const noexcept {
-  const uint64_t at = first + index;
-  uint64_t block = at / kWordsPerBlock;
-  uint32_t partial[kWordsPerBlock];
-  if (const size_t used = at % kWordsPerBlock) {
-    const size_t head = std::min(n, kWordsPerBlock - used);
-    aes128_counter_blocks(key, block++, 1, reinterpret_cast<uint8_t*>(partial));
-    std::memcpy(out, partial + used, head * sizeof(uint32_t));
-    out += head;
-    n -= head;
-  }
-  const size_t whole = n / kWordsPerBlock, tail = n % kWordsPerBlock;
-  aes128_counter_blocks(key, block, whole, reinterpret_cast<uint8_t*>(out));
-  if (tail) {
-    aes128_counter_blocks(key, block + whole, 1, reinterpret_cast<uint8_t*>(partial));
-    std::memcpy(out + whole * kWordsPerBlock, partial, tail * sizeof(uint32_t));
-  }
-}
-
-Generator::Generator(const Options& options, uint64_t seed) noexcept
-    : options_(options), seed_(seed), key_(key_of_seed(seed)) {}
-
-WordStream Generator::take(uint64_t n) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (n > std::numeric_limits<uint64_t>::max() - position_) {
-    fail_invalid("%s: the fill takes %llu words, but the generator has %llu left", kOp,
-                 static_cast<unsigned long long>(n), static_cast<unsigned long long>(~position_));
-  }
-  const WordStream stream{key_, position_};
-  position_ += n;
-  return stream;
-}
-
-void Generator::get_state(uint8_t state[kRandomStateBytes]) noexcept {
-  uint64_t seed, position;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    seed = seed_;
-    position = position_;
-  }
-  store_u64(state, kStateTag);
-  store_u64(state + 8, seed);
-  store_u64(state + 16, position);
-  store_u64(state + 24, 0);
-  store_u64(state + 32, state_check(state));
-}
-
-void Generator::set_state(const uint8_t state[kRandomStateBytes]) {
-  uint8_t copy[kRandomStateBytes];  // checked and used from one reading
-  std::memcpy(copy, state, sizeof copy);
-  if (load_u64(copy) != kStateTag || load_u64(copy + 24) != 0 || load_u64(copy + 32) != state_check(copy)) {
-    fail_invalid("%s: state is not one that BNNSRandomGeneratorGetState of this library wrote", kOp);
-  }
-  const uint64_t seed = load_u64(copy + 8);
-  const AesKey key = key_of_seed(seed);
-  const std::lock_guard<std::mutex> lock(mutex_);
-  seed_ = seed;
-  key_ = key;
-  position_ = load_u64(copy + 16);
-}
-
-Generator& generator_from_handle(BNNSRandomGenerator handle) {
-  if (!handle) fail_invalid("%s: generator is NULL, expected one that BNNSCreateRandomGenerator returned", kOp);
-  Generator* generator = static_cast<Generator*>(handle);
-  if (reinterpret_cast<uintptr_t>(handle) % alignof(Generator) != 0 || !generator->alive()) {
-    fail_invalid("%s: generator %p is not a living generator of this library", kOp, handle);
-  }
-  return *generator;
-}
-
-uint64_t random_seed() noexcept {
-  uint64_t seed;
-  ssize_t got;
-  do {
-    got = getrandom(&seed, sizeof seed, 0);
-  } while (got < 0 && errno == EINTR);
-  if (got == sizeof seed) return seed;
-  // Kernels before 3.17 and strict sandboxes: time and a count, so that two generators differ.
-  static std::atomic<uint64_t> count{0};
-  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-  return static_cast<uint64_t>(now) ^ (count.fetch_add(1) + 1) * 0x9e3779b97f4a7c15;
-}
-
-// ---- checks -----------------------------------------------------------------------------------------------------------
+// ---- checks --------------------------------------------------------------------------------------------------------
 
 Tensor resolve_fill(const BNNSNDArrayDescriptor* desc) {
   const Tensor t = resolve_with_data(desc, kOp, "desc");
@@ -165,8 +50,9 @@ Tensor resolve_float_fill(const BNNSNDArrayDescriptor* desc) {
 }
 
 float largest_finite(BNNSDataType type) {
-  return type == BNNSDataTypeFloat32 ? std::numeric_limits<float>::max()
-                                     : type == BNNSDataTypeFloat16 ? half_to_float(0x7BFF) : bfloat16_to_float(0x7F7F);
+  return type == BNNSDataTypeFloat32   ? std::numeric_limits<float>::max()
+         : type == BNNSDataTypeFloat16 ? half_to_float(0x7BFF)
+                                       : bfloat16_to_float(0x7F7F);
 }
 
 uint16_t to_16_bits(BNNSDataType type, float value) {
@@ -196,7 +82,7 @@ float below(BNNSDataType type, float v) {
   return -from_16_bits(type, static_cast<uint16_t>(bits & 0x8000 ? bits - 1 : bits + 1));
 }
 
-// ---- the loop over a tensor -------------------------------------------------------------------------------------------
+// ---- the loop over a tensor ----------------------------------------------------------------------------------------
 
 // Elements per task: 64 KiB of f32 behind 4096 AES blocks. A multiple of kBlock, fixed, so the split follows the shape.
 constexpr size_t kTask = 16 * kBlock;
@@ -228,10 +114,11 @@ void fill_floats(Generator& generator, const Tensor& t, size_t work_per_element,
 
 }  // namespace
 
-// ---- floats -----------------------------------------------------------------------------------------------------------
+// ---- floats --------------------------------------------------------------------------------------------------------
 
 UniformRule make_uniform_rule(BNNSDataType type, float a, float b) {
-  if (!(a <= b)) fail_invalid("%s: a is %g and b is %g, expected a <= b", kOp, static_cast<double>(a), static_cast<double>(b));
+  if (!(a <= b))
+    fail_invalid("%s: a is %g and b is %g, expected a <= b", kOp, static_cast<double>(a), static_cast<double>(b));
   const float limit = largest_finite(type);
   a = std::clamp(a, -limit, limit) + 0.0f;  // + 0 turns -0 into 0, so that signs of zero do not depend on the ISA
   b = std::clamp(b, -limit, limit) + 0.0f;
@@ -275,7 +162,7 @@ void fill_normal_float(Generator& generator, const BNNSNDArrayDescriptor* desc, 
               [&](const uint32_t* words, size_t n, float* y) { normal_from_words(rule, words, n, y); });
 }
 
-// ---- integers ---------------------------------------------------------------------------------------------------------
+// ---- integers ------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -345,10 +232,14 @@ void fill_uniform_int(Generator& generator, const BNNSNDArrayDescriptor* desc, i
     stream.words(first * per_element, n * per_element, words);
     integers_from_words(rule, words, n, values);
     switch (type_bytes(t.type)) {
-      case 1: return store_integers<uint8_t>(t, elements, first, n, values);
-      case 2: return store_integers<uint16_t>(t, elements, first, n, values);
-      case 4: return store_integers<uint32_t>(t, elements, first, n, values);
-      case 8: return store_integers<uint64_t>(t, elements, first, n, values);
+      case 1:
+        return store_integers<uint8_t>(t, elements, first, n, values);
+      case 2:
+        return store_integers<uint16_t>(t, elements, first, n, values);
+      case 4:
+        return store_integers<uint32_t>(t, elements, first, n, values);
+      case 8:
+        return store_integers<uint64_t>(t, elements, first, n, values);
       default:
         for (size_t i = 0; i < n; ++i) {
           store_saturated(t, t.data, elements.offset(first + i), static_cast<int64_t>(values[i]));

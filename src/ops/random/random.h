@@ -22,7 +22,7 @@
 
 namespace bnns {
 
-// ---- the words ----------------------------------------------------------------------------------------------------
+// ---- the words -----------------------------------------------------------------------------------------------------
 
 // The words that one fill owns, by their index in the fill.
 struct WordStream {
@@ -71,7 +71,7 @@ Generator& generator_from_handle(BNNSRandomGenerator handle);
 // A seed from the operating system.
 uint64_t random_seed() noexcept;
 
-// ---- the fills ----------------------------------------------------------------------------------------------------
+// ---- the fills -----------------------------------------------------------------------------------------------------
 // Each checks everything before it takes words: a refused call changes neither the tensor nor the generator.
 
 void fill_uniform_float(Generator& generator, const BNNSNDArrayDescriptor* desc, float a, float b);
@@ -83,7 +83,7 @@ void fill_categorical_float(Generator& generator, const BNNSNDArrayDescriptor* d
 // A descriptor that a fill writes: resolved, with data, no packed layout, and no two elements at one address.
 Tensor resolve_fill(const BNNSNDArrayDescriptor* desc);
 
-// ---- kernels: random_simd.cc --------------------------------------------------------------------------------------
+// ---- kernels: random_simd.cc ---------------------------------------------------------------------------------------
 // The same bits on every instruction set: they use only operations that IEEE 754 rounds, and FMA where it is named.
 
 // [a, b) in a float type: y = clamp(scale * fma(u, width, a), low, high); low and high are values of the type.

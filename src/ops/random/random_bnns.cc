@@ -108,7 +108,6 @@ int BNNSRandomFillNormalFloat(BNNSRandomGenerator handle, BNNSNDArrayDescriptor*
 
 int BNNSRandomFillCategoricalFloat(BNNSRandomGenerator handle, const BNNSNDArrayDescriptor* desc,
                                    const BNNSNDArrayDescriptor* probabilities, bool log_probabilities) noexcept {
-  return fill("BNNSRandomFillCategoricalFloat", "categorical_float", handle, desc, [&](Generator& generator) {
-    fill_categorical_float(generator, desc, probabilities, log_probabilities);
-  });
+  return fill("BNNSRandomFillCategoricalFloat", "categorical_float", handle, desc,
+              [&](Generator& generator) { fill_categorical_float(generator, desc, probabilities, log_probabilities); });
 }

@@ -131,7 +131,7 @@ void for_each_class(const CategoricalProblem& problem, const Row& row, F&& f) {
   }
 }
 
-// ---- what a row must be ---------------------------------------------------------------------------------------------
+// ---- what a row must be --------------------------------------------------------------------------------------------
 
 // Probabilities: finite, none negative, not all zero. Logarithms: no NaN, no +inf, not all -inf.
 bool is_usable(float value, bool logarithm) {
@@ -176,7 +176,7 @@ void check_rows(const CategoricalProblem& problem, size_t n_threads) {
   if (const size_t row = bad.load(std::memory_order_relaxed); row < problem.rows) refuse_row(problem, row);
 }
 
-// ---- drawing --------------------------------------------------------------------------------------------------------
+// ---- drawing -------------------------------------------------------------------------------------------------------
 
 void cumulate(const CategoricalProblem& problem, const Row& row, double* table) {
   double sum = 0;
@@ -194,9 +194,15 @@ void cumulate(const CategoricalProblem& problem, const Row& row, double* table) 
 void store_class(const Tensor& y, size_t offset, size_t k) {
   const float value = static_cast<float>(k);
   switch (y.type) {
-    case BNNSDataTypeFloat16: static_cast<uint16_t*>(y.data)[offset] = float_to_half(value); break;
-    case BNNSDataTypeBFloat16: static_cast<uint16_t*>(y.data)[offset] = float_to_bfloat16(value); break;
-    default: static_cast<float*>(y.data)[offset] = value; break;
+    case BNNSDataTypeFloat16:
+      static_cast<uint16_t*>(y.data)[offset] = float_to_half(value);
+      break;
+    case BNNSDataTypeBFloat16:
+      static_cast<uint16_t*>(y.data)[offset] = float_to_bfloat16(value);
+      break;
+    default:
+      static_cast<float*>(y.data)[offset] = value;
+      break;
   }
 }
 

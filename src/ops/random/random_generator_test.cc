@@ -1,4 +1,4 @@
-// The generator object: state, threads, misuse, memory. The values are tested in random_test.cc.
+// The generator object: state, threads, misuse, memory. The values are tested in the other two.
 
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ std::vector<uint32_t> words(BNNSRandomGenerator generator, size_t n) {
   return result;
 }
 
-// ---- state ----------------------------------------------------------------------------------------------------------
+// ---- state ---------------------------------------------------------------------------------------------------------
 
 TEST(RandomState, RoundTripsAtEveryPositionInABlock) {
   BNNSRandomGenerator generator = make(31), other = make(99);
@@ -187,7 +187,7 @@ TEST(RandomState, SeedsAndMethods) {
   EXPECT_TRUE(refused_because({"alloc_memory", "free_memory"}));
 }
 
-// ---- threads --------------------------------------------------------------------------------------------------------
+// ---- threads -------------------------------------------------------------------------------------------------------
 
 // BC53: every fill, 1, 2, 3 and 7 threads, from a position inside a block: the same bits.
 TEST(RandomThreads, BC53_SameBitsForAnyThreadCount) {
@@ -299,7 +299,7 @@ TEST(RandomThreads, StateIsNeverTorn) {
   for (BNNSRandomGenerator g : {generator, other, first, second}) BNNSDestroyRandomGenerator(g);
 }
 
-// ---- misuse ---------------------------------------------------------------------------------------------------------
+// ---- misuse --------------------------------------------------------------------------------------------------------
 
 struct Misuse {
   const char* name;
@@ -331,8 +331,8 @@ TEST(RandomMisuse, RefusedWithAReasonAndNothingWritten) {
     return [=](BNNSRandomGenerator g) mutable { return BNNSRandomFillNormalFloat(g, &desc, mean, stddev); };
   };
   // Rows of three classes with one value changed; the vector lives as long as the call.
-  const auto categorical = [](BNNSNDArrayDescriptor desc, BNNSNDArrayDescriptor probabilities, std::vector<float> values,
-                              bool logarithms) {
+  const auto categorical = [](BNNSNDArrayDescriptor desc, BNNSNDArrayDescriptor probabilities,
+                              std::vector<float> values, bool logarithms) {
     return [=](BNNSRandomGenerator g) mutable {
       probabilities.data = values.data();
       return BNNSRandomFillCategoricalFloat(g, &desc, &probabilities, logarithms);
@@ -343,8 +343,8 @@ TEST(RandomMisuse, RefusedWithAReasonAndNothingWritten) {
   no_layout.layout = BNNSDataLayout(0x12345);
   overlapping.stride[0] = 1;
   overlapping.stride[1] = 2;
-  auto falling = overlapping, unaligned = vec(4), pack = descriptor(BNNSDataLayoutConvolutionWeightsOIHW_Pack32,
-                                                                    {1, 1, 1, 32}, y.data());
+  auto falling = overlapping, unaligned = vec(4),
+       pack = descriptor(BNNSDataLayoutConvolutionWeightsOIHW_Pack32, {1, 1, 1, 32}, y.data());
   falling.stride[0] = 3;
   unaligned.data = reinterpret_cast<char*>(y.data()) + 1;
   const auto rows = descriptor(BNNSDataLayout2DFirstMajor, {2, 3}, p.data());
@@ -440,8 +440,8 @@ TEST(RandomMisuse, BadHandles) {
   auto desc = vector_descriptor(4, y.data()), p_desc = vector_descriptor(2, p.data());
   alignas(64) unsigned char no_generator[512] = {};
   State state{};
-  for (BNNSRandomGenerator bad : {BNNSRandomGenerator{}, BNNSRandomGenerator(no_generator),
-                                  BNNSRandomGenerator(no_generator + 1)}) {
+  for (BNNSRandomGenerator bad :
+       {BNNSRandomGenerator{}, BNNSRandomGenerator(no_generator), BNNSRandomGenerator(no_generator + 1)}) {
     EXPECT_EQ(BNNSRandomGeneratorStateSize(bad), 0u);
     EXPECT_TRUE(refused_because({"BNNSRandomGeneratorStateSize", "generator"}));
     EXPECT_EQ(BNNSRandomGeneratorGetState(bad, kState, state.data()), -1);
@@ -457,7 +457,7 @@ TEST(RandomMisuse, BadHandles) {
   BNNSDestroyRandomGenerator(no_generator);  // not ours: left alone
 }
 
-// ---- memory ---------------------------------------------------------------------------------------------------------
+// ---- memory --------------------------------------------------------------------------------------------------------
 
 int live_blocks = 0, requests = 0, fail_at = 0;
 

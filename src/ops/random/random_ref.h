@@ -92,7 +92,7 @@ inline uint32_t word(uint64_t seed, uint64_t i) {
   return uint32_t(out[at]) | uint32_t(out[at + 1]) << 8 | uint32_t(out[at + 2]) << 16 | uint32_t(out[at + 3]) << 24;
 }
 
-// ---- element types --------------------------------------------------------------------------------------------------
+// ---- element types -------------------------------------------------------------------------------------------------
 
 struct Format {
   int mantissa_bits, min_exponent;
@@ -122,7 +122,7 @@ inline double next_below(BNNSDataType type, double v) {
   return -next_above(type, -v);
 }
 
-// ---- the four distributions -----------------------------------------------------------------------------------------
+// ---- the four distributions ----------------------------------------------------------------------------------------
 
 inline float uniform_float(uint32_t word, BNNSDataType type, float a, float b) {
   const float largest = float(format(type).largest);
