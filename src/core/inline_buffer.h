@@ -11,13 +11,13 @@ namespace bnns {
 
 template <class T, size_t kInline>
 class InlineBuffer {
-  static_assert(std::is_trivially_destructible_v<T>);
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
  public:
-  // n entries, uninitialised (or default-made when short).
+  // n entries, uninitialised: filling kilobytes of stack would cost more than a small call does.
   InlineBuffer(const Options& options, size_t n, const char* what)
       : heap_(options, n > kInline ? checked_mul(n, sizeof(T), what) : 0, what),
-        data_(n > kInline ? heap_.as<T>() : inline_) {}
+        data_(n > kInline ? heap_.as<T>() : reinterpret_cast<T*>(inline_)) {}
   InlineBuffer(const InlineBuffer&) = delete;
   InlineBuffer& operator=(const InlineBuffer&) = delete;
 
@@ -25,7 +25,7 @@ class InlineBuffer {
   T& operator[](size_t i) { return data_[i]; }
 
  private:
-  T inline_[kInline];
+  alignas(T) unsigned char inline_[kInline * sizeof(T)];  // T objects begin to live here by assignment
   Buffer heap_;
   T* data_;
 };

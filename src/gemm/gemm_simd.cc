@@ -40,7 +40,7 @@ struct TileArgs {
   float* c;
   size_t c_stride;
   size_t columns;   // valid ones
-  bool accumulate, stream;
+  bool accumulate, stream, fetch_c;
 
   // Extra::prefetch and Extra::copy. The depth is walked in chunks; step k of chunk i asks for the lines at
   // prefetch + i * chunk_step + k * step, and `second` bytes further.
@@ -83,7 +83,7 @@ HWY_NOINLINE void Tile(const TileArgs& t) {
   float* c = t.c;
   const size_t c_stride = t.c_stride;
   // Rows of C are far apart; by the end of the depth loop they have arrived.
-  if (t.accumulate) {
+  if (t.fetch_c) {
     for (size_t r = 0; r < kRows; ++r) {
       hwy::Prefetch(c + r * c_stride);
       if (kVectors == 2) hwy::Prefetch(c + r * c_stride + t.columns - 1);
@@ -242,7 +242,7 @@ void Block(const GemmBlock& g) {
   const size_t lanes = hn::Lanes(d), panel = 2 * lanes;
   TileArgs t{};
   t.depth = g.depth, t.a_stride = g.a_stride, t.b = g.b, t.b_stride = g.b_stride;
-  t.c_stride = g.c_stride, t.columns = panel, t.accumulate = g.accumulate, t.stream = g.stream;
+  t.c_stride = g.c_stride, t.columns = panel, t.accumulate = g.accumulate, t.stream = g.stream, t.fetch_c = g.c_far && !g.stream;
   if (g.columns == panel && !g.a_depth_contiguous && (g.b_copy || g.ahead.data)) {
     PanelBlock(g, t);
     if (g.stream) hwy::FlushStream();

@@ -42,6 +42,7 @@ struct GemmBlock {
   float* c = nullptr;
   size_t c_stride = 0;
   bool accumulate = false;
+  bool c_far = false;    // C is not expected in the cache
   bool stream = false;   // non-temporal stores: overwrite only, rows of C 64-byte aligned
 };
 

@@ -6,16 +6,14 @@ namespace bnns::detail {
 namespace {
 
 constexpr size_t kDepthBlock = 512;           // at most; 14 rows of A: 28 KB; a panel of B: 64 KB, streamed from L2
+constexpr size_t kShortDepthBlock = 384;      // the same where B is copied inside the tasks
 constexpr size_t kColumnBlock = 512;          // B block 1 MB at most
 constexpr size_t kRowBlock = 512;
-constexpr size_t kTaskWork = 1 << 20;         // multiply-adds: some 10 us
+constexpr size_t kTaskWork = 2 << 20;         // multiply-adds: some 20 us
 constexpr size_t kMaxTasks = 16;              // beyond this, blocks are as large as the caches like
 constexpr size_t kAheadBytes = 8 << 20;       // of one operand at a time
 constexpr size_t kDirectSize = 16384;         // elements of B: they stay in cache as they are
 constexpr size_t kDirectColumns = 256;        // beyond this, packing a tile of A costs less than it saves
-constexpr size_t kWideSize = 262144;          // elements of B: too many for L2
-constexpr size_t kWideDepth = 384;
-constexpr size_t kWideTasks = 8;
 constexpr size_t kSlack = 16;                 // floats behind a panel (pack.h)
 
 // Rows this far apart fall on few sets of L1 and push each other out.
@@ -26,7 +24,7 @@ bool stride_collides(ptrdiff_t stride) {
 void set_depth_block(const GemmCall& call, TilePlan& p, size_t most) {
   p.depth_blocks = divide_up(call.k, most);
   p.depth_block = divide_up(call.k, p.depth_blocks);
-  if (p.depth_blocks > 1) p.depth_block = round_up(p.depth_block, 8);
+  if (p.depth_blocks > 1) p.depth_block = round_up(p.depth_block, 16);   // whole cache lines
   p.depth_blocks = divide_up(call.k, p.depth_block);
 }
 
@@ -36,43 +34,32 @@ size_t count_blocks(const GemmCall& call, TilePlan& p) {
   return p.row_blocks * p.column_blocks;
 }
 
-// A large B with contiguous rows, read by few row tiles: blocks stay wide, because memory likes long rows, and tasks come
-// from slices of the depth instead.
-bool choose_wide_blocks(const GemmCall& call, TilePlan& p) {
-  if (!call.b.rows_contiguous() || call.m > kRowBlock || call.k * call.n < kWideSize || call.k < 256) return false;
-  set_depth_block(call, p, kWideDepth);
-  p.row_block = round_up(call.m, p.tile_rows);
-  p.column_block = round_up(divide_up(call.n, divide_up(call.n, kColumnBlock)), p.kernels.columns);
-  const size_t count = count_blocks(call, p);
-  if (count < kWideTasks) p.slices = std::min(divide_up(kWideTasks, count), p.depth_blocks / 2);
-  return true;
-}
-
 void choose_blocks(const GemmCall& call, TilePlan& p) {
   const size_t columns = p.kernels.columns;
-  set_depth_block(call, p, kDepthBlock);
-  // Blocks of C as large as L2 likes, then smaller until there are enough tasks.
+  set_depth_block(call, p, call.m <= kRowBlock && call.b.rows_contiguous() ? kShortDepthBlock : kDepthBlock);
+  // Blocks of C as large as L2 likes, then smaller until there are enough tasks: first those cuts that cost least.
   const size_t wanted = std::clamp<size_t>(call.m * call.n * call.k / kTaskWork, 1, kMaxTasks);
   p.row_block = std::min(round_up(call.m, p.tile_rows), round_up(kRowBlock, p.tile_rows));
   p.column_block = std::min(round_up(call.n, columns), kColumnBlock);
-  const auto halve_columns = [&](size_t panels) {
-    while (count_blocks(call, p) < wanted && p.column_block >= 2 * panels * columns) {
+  const auto halve_columns = [&](size_t panels, size_t most) {
+    while (count_blocks(call, p) < std::min(wanted, most) && p.column_block >= 2 * panels * columns) {
       p.column_block = round_up(p.column_block / 2, columns);
     }
   };
-  const auto halve_rows = [&](size_t tiles) {
-    while (count_blocks(call, p) < wanted && p.row_block >= 2 * tiles * p.tile_rows) {
+  const auto halve_rows = [&](size_t tiles, size_t most) {
+    while (count_blocks(call, p) < std::min(wanted, most) && p.row_block >= 2 * tiles * p.tile_rows) {
       p.row_block = round_up(p.row_block / 2, p.tile_rows);
     }
   };
-  halve_columns(2);
-  halve_rows(4);
+  halve_columns(4, kMaxTasks);
   const size_t count = count_blocks(call, p);
-  if (count < wanted && p.depth_blocks >= 4) {
-    p.slices = std::max<size_t>(1, std::min(wanted / count, p.depth_blocks / 2));
+  if (2 * count <= wanted && p.depth_blocks >= 4) {
+    p.slices = std::min(wanted / count, p.depth_blocks / 2);
   } else {
-    halve_columns(1);
-    halve_rows(1);
+    halve_columns(2, 8);
+    halve_rows(4, 4);
+    halve_columns(1, 4);
+    halve_rows(1, 4);
   }
   // Even blocks.
   p.row_block = round_up(divide_up(call.m, p.row_blocks), p.tile_rows);
@@ -84,8 +71,8 @@ void choose_sources(const GemmCall& call, TilePlan& p) {
   const bool a_collides = stride_collides(call.a.row_stride == 1 ? call.a.depth_stride : call.a.row_stride);
   if (is_plain(call.b) && call.b.row_stride == 1 && !stride_collides(call.b.depth_stride) && call.k * call.n <= kDirectSize) {
     p.b = Source::direct;
-  } else if (p.row_blocks > 1) {
-    p.b = Source::ahead;
+  } else if (p.row_blocks > 1 || call.m > call.k) {
+    p.b = Source::ahead;   // also where C is larger than B: C is then written row by row
   }
   const bool orders = call.a.row_stride == 1 || (call.a.depth_stride == 1 && p.b != Source::inside);
   if (is_plain(call.a) && orders && !a_collides && p.column_block <= kDirectColumns) {
@@ -105,7 +92,7 @@ TilePlan make_tile_plan(const GemmCall& call, Isa isa) {
   TilePlan p;
   p.kernels = tile_kernels(isa);
   p.tile_rows = divide_up(call.m, divide_up(call.m, p.kernels.rows));
-  if (!choose_wide_blocks(call, p)) choose_blocks(call, p);
+  choose_blocks(call, p);
   choose_sources(call, p);
   p.a_panel = round_up(p.depth_block * p.tile_rows, 16) + kSlack;
   p.b_panel = p.depth_block * p.kernels.columns + kSlack;

@@ -12,6 +12,8 @@
 namespace bnns::detail {
 namespace {
 
+constexpr size_t kFarSize = 131072;   // elements of C: half a megabyte
+
 // Some blocks of C over some depth blocks: what one phase covers.
 struct Phase {
   Range row_blocks, column_blocks, depth_blocks;
@@ -90,6 +92,7 @@ class Runner {
     GemmBlock g;
     g.tile_rows = p_.tile_rows;
     g.columns = columns.size();
+    g.c_far = call_.m * call_.n >= kFarSize;
     if (p_.slices > 1) {
       g.c = slices_ + slice * p_.slice_floats + rows.begin * p_.slice_stride + columns.begin;
       g.c_stride = p_.slice_stride;

@@ -225,13 +225,10 @@ void BackwardFromInput(const Activation& activation, const float* x, const float
       });
     case BNNSActivationFunctionErf:   // 2 / sqrt(pi) e^-x^2
       return Backward(x, dy, g, n, [](auto d, auto v) HWY_ATTR {
-        return hn::Mul(hn::Set(d, 1.1283791670955126f), ExpNegSquare(d, v, 1.0f));
+        return hn::Mul(hn::Set(d, 1.1283791670955126f), ExpNegSquare(d, v));
       });
-    case BNNSActivationFunctionGELU:   // Phi(x) + x e^-(x^2/2) / sqrt(2 pi)
-      return Backward(x, dy, g, n, [](auto d, auto v) HWY_ATTR {
-        const auto density = hn::Mul(hn::Set(d, 0.3989422804014327f), ExpNegSquare(d, v, 0.5f));
-        return hn::Add(NormalCdf(d, v), MulOrZero(d, v, density));
-      });
+    case BNNSActivationFunctionGELU:
+      return Backward(x, dy, g, n, [](auto d, auto v) HWY_ATTR { return GeluSlope(d, v); });
     case BNNSActivationFunctionGELUApproximationSigmoid:
       return Backward(x, dy, g, n, [](auto d, auto v) HWY_ATTR { return SwishSlope(d, v, 1.702f); });
     default: return ScaleGradient(1, dy, g, n);   // not reached

@@ -145,7 +145,7 @@ void ElementsForward(const Activation& activation, const float* x, float* y, siz
     case BNNSActivationFunctionErf:
       return Transform(x, y, n, [](auto d, auto v) HWY_ATTR { return Erf(d, v); });
     case BNNSActivationFunctionGELU:
-      return Transform(x, y, n, [](auto d, auto v) HWY_ATTR { return MulOrZero(d, v, NormalCdf(d, v)); });
+      return Transform(x, y, n, [](auto d, auto v) HWY_ATTR { return Gelu(d, v); });
     case BNNSActivationFunctionGELUApproximationSigmoid:
       return Transform(x, y, n, [](auto d, auto v) HWY_ATTR {
         return MulOrZero(d, v, Sigmoid(d, hn::Mul(hn::Set(d, 1.702f), v)));

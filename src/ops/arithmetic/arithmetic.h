@@ -96,7 +96,9 @@ class ArithmeticFilter final : public Filter {
 // y = f(x[0], x[1], x[2]); y may be one of the inputs. Inputs that the function does not have are not looked at.
 void arithmetic_forward_block(BNNSArithmeticFunction function, const float* const* x, float* y, size_t n) noexcept;
 
-// y = value, everywhere. (Compilers at -O2 leave std::fill scalar: 0.2 us a block instead of 0.02.)
+// y = x, and y = value everywhere. For a block of 2 KiB, glibc 2.36 on Zen 4 picks a string instruction that takes 3.6
+// times as long as vector stores (two copies of 25 MB block by block: 9.2 and 2.6 ms), and gcc -O2 leaves std::fill scalar.
+void arithmetic_copy(const float* x, float* y, size_t n) noexcept;
 void arithmetic_fill(float value, float* y, size_t n) noexcept;
 
 // d = g df/dx[k]. Reads only the x[j] and the y that ArithmeticFunction names. d may be g.
@@ -106,5 +108,6 @@ void arithmetic_backward_block(BNNSArithmeticFunction function, size_t k, const 
 // The gradient of a repeated input is a sum. Sums are kept in double: their error is that of the final rounding.
 void arithmetic_add_to_sums(const float* d, double* sums, size_t n) noexcept;   // sums[i] += d[i]
 double arithmetic_sum(const float* d, size_t n) noexcept;
+void arithmetic_add_groups(const float* d, size_t length, double* sums, size_t groups) noexcept;   // sums[i] += sum(group i)
 
 }  // namespace bnns

@@ -9,8 +9,6 @@
 #include <hwy/foreach_target.h>  // compiles this file once per instruction set
 #include <hwy/highway.h>
 
-#include <cstring>
-
 #include "src/simd/dispatch.h"
 #include "src/simd/loops-inl.h"
 #include "src/simd/math-inl.h"
@@ -166,10 +164,10 @@ void BackwardBlock(BNNSArithmeticFunction function, size_t k, const float* const
   const ArithmeticFunction& info = *arithmetic_function(function);
   const bool reads_y = info.gradient_reads_y >> k & 1;
   if (info.gradient_is_g >> k & 1) {
-    if (dx != g) std::memcpy(dx, g, n * sizeof(float));
+    if (dx != g) arithmetic_copy(g, dx, n);
   } else if (info.gradient_reads[k] == 0 && !reads_y && function != BNNSArithmeticSubtract &&
              function != BNNSArithmeticNegate) {
-    std::memset(dx, 0, n * sizeof(float));   // steps, and the condition of select
+    arithmetic_fill(0, dx, n);   // steps, and the condition of select
   } else if (info.inputs == 1) {
     BackwardUnary(function, x[0], y, g, dx, n);
   } else {
@@ -208,6 +206,10 @@ double Sum(const float* d, size_t n) {
   return sum;
 }
 
+void AddGroups(const float* d, size_t length, double* sums, size_t groups) {
+  for (size_t i = 0; i < groups; ++i) sums[i] += Sum(d + i * length, length);
+}
+
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -220,6 +222,9 @@ void arithmetic_backward_block(BNNSArithmeticFunction function, size_t k, const 
 }
 void arithmetic_add_to_sums(const float* d, double* sums, size_t n) noexcept {
   BNNS_DISPATCH(AddToSums)(d, sums, n);
+}
+void arithmetic_add_groups(const float* d, size_t length, double* sums, size_t groups) noexcept {
+  BNNS_DISPATCH(AddGroups)(d, length, sums, groups);
 }
 double arithmetic_sum(const float* d, size_t n) noexcept {
   return BNNS_DISPATCH(Sum)(d, n);

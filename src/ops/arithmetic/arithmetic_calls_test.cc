@@ -231,6 +231,29 @@ TEST(ArithmeticCalls, FusedSoftmaxRunsAlongTheFirstAxis) {
   });
 }
 
+// A row's gradient comes from all of its dy, so in place no part of a row may be overwritten before the rest is read.
+TEST(ArithmeticCalls, FusedSoftmaxGradientInPlace) {
+  for (const size_t length : {5, 9000}) {
+    const size_t rows = 7;
+    const auto d = descriptor(BNNSDataLayoutRowMajorMatrix, {length, rows}, nullptr);
+    const auto bias = descriptor(BNNSDataLayoutRowMajorMatrix, {length, 1}, nullptr);
+    Random random(length);
+    const std::vector<float> a = random.normals(length * rows), b = random.normals(length), g = random.normals(a.size());
+    std::vector<float> y(a.size()), da(a.size()), db(length), both = g, db2(length);
+    Arithmetic filter(BNNSArithmeticAdd, {d, bias}, {kSample, kParameter}, d, activation(BNNSActivationFunctionSoftmax));
+    ASSERT_EQ(filter.forward(1, {a.data(), b.data()}, {0, 0}, y.data(), 0), 0) << BNNSExtLastError();
+    auto delta = descriptor(BNNSDataLayoutRowMajorMatrix, {length, rows}, da.data()), delta_b = bias, dy = d, over = d;
+    delta_b.data = db.data();
+    dy.data = const_cast<float*>(g.data());
+    over.data = both.data();
+    ASSERT_EQ(filter.backward(1, {}, {}, {&delta, &delta_b}, {0, 0}, y.data(), 0, &dy, 0), 0) << BNNSExtLastError();
+    delta_b.data = db2.data();
+    ASSERT_EQ(filter.backward(1, {}, {}, {&over, &delta_b}, {0, 0}, y.data(), 0, &over, 0), 0) << BNNSExtLastError();
+    EXPECT_TRUE(same_bits(both, da));
+    EXPECT_TRUE(same_bits(db2, db));
+  }
+}
+
 // ---- element types ---------------------------------------------------------------------------------------------------
 
 // Half-precision storage, f32 arithmetic: the error is that of the kernel plus one rounding to the type (K38).
@@ -281,6 +304,26 @@ TEST(ArithmeticCalls, HalfPrecisionRoundsOnce) {
       }
     }
   });
+}
+
+// The sum for the bias is taken from dy before the other gradient overwrites it, however the work is split.
+TEST(ArithmeticCalls, InPlaceGradientBesideASum) {
+  for (const Sizes& size : {Sizes{10, 7}, Sizes{1000, 200}, Sizes{30000, 5}}) {
+    const auto d = descriptor(BNNSDataLayoutRowMajorMatrix, size, nullptr);
+    auto bias = descriptor(BNNSDataLayoutRowMajorMatrix, {size[0], 1}, nullptr);
+    Random random(size[0]);
+    std::vector<float> g = random.integers(size[0] * size[1]), db(size[0]);
+    Values sums(size[0], 0);
+    for (size_t i = 0; i < g.size(); ++i) sums[i % size[0]] += g[i];
+    const std::vector<float> before = g;
+    Arithmetic filter(BNNSArithmeticSubtract, {bias, d}, {kParameter, kSample}, d);
+    auto over = d;
+    over.data = g.data();
+    bias.data = db.data();
+    ASSERT_EQ(filter.backward(1, {}, {}, {&bias, &over}, {0, 0}, nullptr, 0, &over, 0), 0) << BNNSExtLastError();
+    for (size_t i = 0; i < g.size(); ++i) ASSERT_EQ(g[i], -before[i]) << i;
+    for (size_t i = 0; i < db.size(); ++i) ASSERT_EQ(db[i], sums[i]) << i;
+  }
 }
 
 // Integers mean scale * x + bias; a Boolean condition is 0 or not.

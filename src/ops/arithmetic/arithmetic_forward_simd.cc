@@ -138,6 +138,10 @@ void ForwardBlock(BNNSArithmeticFunction function, const float* const* x, float*
   }
 }
 
+void Copy(const float* x, float* y, size_t n) {
+  Transform(x, y, n, [](auto /*d*/, auto v) HWY_ATTR { return v; });
+}
+
 void Fill(float value, float* y, size_t n) {
   const hn::ScalableTag<float> d;
   const auto v = hn::Set(d, value);
@@ -158,6 +162,9 @@ namespace bnns {
 
 void arithmetic_forward_block(BNNSArithmeticFunction function, const float* const* x, float* y, size_t n) noexcept {
   BNNS_DISPATCH(ForwardBlock)(function, x, y, n);
+}
+void arithmetic_copy(const float* x, float* y, size_t n) noexcept {
+  BNNS_DISPATCH(Copy)(x, y, n);
 }
 void arithmetic_fill(float value, float* y, size_t n) noexcept {
   BNNS_DISPATCH(Fill)(value, y, n);

@@ -1,9 +1,7 @@
-// Computes the gradients of a checked call: sums for repeated inputs first, then everything that is element by element
-// (which may overwrite out_delta in place).
+// Computes the gradients of a checked call: sums for repeated inputs, and what is element by element (which may overwrite
+// out_delta in place) after every sum that reads it, on the way of the last one.
 
 #include "src/ops/arithmetic/arithmetic_gradient.h"
-
-#include <cstring>
 
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
@@ -74,8 +72,8 @@ class BlockGradients {
     if (row != row_) {
       for_each_block(row * length, (row + 1) * length, plan_.cut, [&](size_t at, size_t n) {
         const size_t done = at - row * length;
-        std::memcpy(y + done, plan_.out.read(at, n, out_room_), n * sizeof(float));
-        std::memcpy(g + done, plan_.dy.read(at, n, dy_room_), n * sizeof(float));
+        arithmetic_copy(plan_.out.read(at, n, out_room_), y + done, n);
+        arithmetic_copy(plan_.dy.read(at, n, dy_room_), g + done, n);
       });
       activation_backward_from_output(plan_.problem.activation, y, g, g, length);
       row_ = row;
@@ -103,19 +101,33 @@ struct ElementWise {
   Operand target;
   const GradientGroup* group = nullptr;
 };
+// Those of a call; the one that overwrites out_delta comes last, since the others read it.
+struct ElementWiseList {
+  ElementWise items[kArithmeticInputs];
+  size_t count = 0;
 
-void element_wise_task(const GradientPlan& plan, const ElementWise* items, size_t count, size_t begin, size_t end,
-                       float* rows) {
-  alignas(64) float room[kBlock];
-  BlockGradients block(plan, rows);
-  for_each_block(begin, end, plan.cut, [&](size_t first, size_t n) {
-    block.load(first, n);
+  void put_in_place_last() {
+    for (size_t i = 0; i + 1 < count; ++i) {
+      if (items[i].group->in_place) std::swap(items[i], items[count - 1]);
+    }
+  }
+  // For the block that is loaded.
+  void write(BlockGradients& block, size_t first, size_t n, float* room) const {
     for (size_t i = 0; i < count; ++i) {
       const bool accumulate = items[i].group->delta.accumulate;
       float* to = accumulate ? room : items[i].target.target(first, room);
       const float* d = block.gradient(*items[i].group, n, to);
       accumulate ? items[i].target.accumulate(first, n, d) : items[i].target.write(first, n, d);
     }
+  }
+};
+
+void element_wise_task(const GradientPlan& plan, const ElementWiseList& list, size_t begin, size_t end, float* rows) {
+  alignas(64) float room[kBlock];
+  BlockGradients block(plan, rows);
+  for_each_block(begin, end, plan.cut, [&](size_t first, size_t n) {
+    block.load(first, n);
+    list.write(block, first, n, room);
   });
 }
 
@@ -139,17 +151,20 @@ struct Summed {
   size_t scratch_bytes() const { return sums.scratch_doubles(threads) * sizeof(double); }
 };
 
-void sum_task(const GradientPlan& plan, const Summed& s, size_t task, double* sums, float* rows) {
+// Parts visit every element once, so element-wise gradients can be written on the way, while the block is in cache.
+void sum_task(const GradientPlan& plan, const Summed& s, const ElementWiseList& list, size_t task, double* sums,
+              float* rows) {
   alignas(64) float room[kBlock];
   BlockGradients block(plan, rows);
   const bool accumulate = s.group->delta.accumulate;
   s.sums.for_each_part(task, [&](const SumPlan::Part& part) {
-    std::memset(sums, 0, s.sums.room() * sizeof(double));
+    std::fill_n(sums, s.sums.room(), 0.0);
     for (size_t i = 0; i < part.repeats; ++i) {
       const size_t begin = part.begin + i * part.step;
       for_each_block(begin, begin + part.length, plan.cut, [&](size_t first, size_t n) {
         block.load(first, n);
         s.sums.add(part, first, n, block.gradient(*s.group, n, room), sums);
+        list.write(block, first, n, room);
       });
     }
     s.sums.close(sums);
@@ -157,11 +172,12 @@ void sum_task(const GradientPlan& plan, const Summed& s, size_t task, double* su
   });
 }
 
-void run_sums(const GradientPlan& plan, const Summed& s, double* scratch, float* rows, size_t row_room) {
+void run_sums(const GradientPlan& plan, const Summed& s, const ElementWiseList& list, double* scratch, float* rows,
+              size_t row_room) {
   const bool partial = s.sums.has_partial_sums();
   parallel_for(s.sums.tasks(), s.threads, [&](size_t task, size_t worker) {
     double* sums = scratch + (partial ? task : worker) * s.sums.room();
-    sum_task(plan, s, task, sums, rows + worker * row_room);
+    sum_task(plan, s, list, task, sums, rows + worker * row_room);
   });
   if (!partial) return;
   // Partial sums are joined in the order of their parts, whichever thread made them.
@@ -179,21 +195,23 @@ void run_sums(const GradientPlan& plan, const Summed& s, double* scratch, float*
 void run_gradients(GradientPlan& plan, const Options& options, ScratchShelf& shelf) {
   const ArithmeticProblem& p = plan.problem;
   const size_t total = plan.space.total;
+  const bool rowwise = plan.undo == Undo::from_output_rows;
   const size_t work = checked_mul(total, (p.inputs() + 1) * sizeof(float), "arithmetic") * (p.info().costly ? 4 : 1);
 
   // Rows are prefixes of the order too, so blocks that stay inside a row stay inside all other stretches.
-  if (plan.undo == Undo::from_output_rows) plan.cut = p.out.size[0];
+  if (rowwise) plan.cut = p.out.size[0];
   plan.cut = std::min({plan.cut, plan.dy.cut(), plan.out.cut()});
   for (const Operand& x : plan.x) plan.cut = std::min(plan.cut, x.cut());
 
   Summed summed[kArithmeticInputs];
-  ElementWise items[kArithmeticInputs];
-  size_t summed_count = 0, item_count = 0, threads = 1, sum_bytes = 0;
+  ElementWiseList list;
+  size_t summed_count = 0, threads = 1, sum_bytes = 0;
   for (size_t i = 0; i < plan.group_count; ++i) {
     const GradientGroup& group = plan.groups[i];
     if (!is_summed(plan, group)) {
-      items[item_count++] = {Operand(plan.space, group.delta, group.delta.data, group.batch_stride), &group};
-      plan.cut = std::min(plan.cut, items[item_count - 1].target.cut());
+      ElementWise& item = list.items[list.count++];
+      item = {Operand(plan.space, group.delta, group.delta.data, group.batch_stride), &group};
+      plan.cut = std::min(plan.cut, item.target.cut());
       continue;
     }
     Summed& s = summed[summed_count++];
@@ -205,29 +223,33 @@ void run_gradients(GradientPlan& plan, const Options& options, ScratchShelf& she
     threads = std::max(threads, s.threads);
     sum_bytes = std::max(sum_bytes, s.scratch_bytes());
   }
-  // The one that overwrites out_delta comes last: the others read it.
-  for (size_t i = 0; i + 1 < item_count; ++i) {
-    if (items[i].group->in_place) std::swap(items[i], items[item_count - 1]);
-  }
-  const size_t tasks = div_up(total, kTaskElements), element_threads = threads_for(options.n_threads, tasks, work);
+  list.put_in_place_last();
+
+  // A task of the element-wise loop has whole rows: a row's g comes from all of its dy, which may be overwritten in place.
+  const size_t unit = rowwise ? p.out.size[0] : 1, per_task = std::max<size_t>(1, kTaskElements / unit) * unit;
+  const size_t tasks = div_up(total, per_task), element_threads = threads_for(options.n_threads, tasks, work);
   threads = std::max(threads, element_threads);
 
   // All memory before the first write. Small calls need none.
-  const size_t row_room = plan.undo == Undo::from_output_rows ? 2 * p.out.size[0] : 0;
+  const size_t row_room = rowwise ? 2 * p.out.size[0] : 0;
   sum_bytes = round_up(sum_bytes, kAlignment);
   const size_t bytes = sum_bytes + threads * row_room * sizeof(float);
   alignas(64) char small[4096];
   ScratchShelf::Lease lease(shelf, bytes <= sizeof small ? 0 : bytes);
   char* scratch = bytes <= sizeof small ? small : lease.as<char>();
+  double* sums = reinterpret_cast<double*>(scratch);
   float* rows = reinterpret_cast<float*>(scratch + sum_bytes);
 
+  const ElementWiseList none;
   for (size_t i = 0; i < summed_count; ++i) {
-    run_sums(plan, summed[i], reinterpret_cast<double*>(scratch), rows, row_room);
+    const bool last = i + 1 == summed_count && !rowwise;
+    run_sums(plan, summed[i], last ? list : none, sums, rows, row_room);
+    if (last) return;
   }
-  if (item_count == 0) return;
+  if (list.count == 0) return;
   parallel_for(tasks, element_threads, [&](size_t task, size_t worker) {
-    const size_t begin = task * kTaskElements, end = std::min(total, begin + kTaskElements);
-    element_wise_task(plan, items, item_count, begin, end, rows + worker * row_room);
+    const size_t begin = task * per_task, end = std::min(total, begin + per_task);
+    element_wise_task(plan, list, begin, end, rows + worker * row_room);
   });
 }
 

@@ -1,7 +1,5 @@
 #include "src/ops/arithmetic/arithmetic_operand.h"
 
-#include <cstring>
-
 #include "src/core/checked.h"
 #include "src/ops/arithmetic/arithmetic.h"
 
@@ -125,7 +123,7 @@ void Operand::gather(size_t first, size_t n, float* room) const {
   for (size_t done = 0; done < n; ++index, begin = 0) {
     const size_t m = std::min(n - done, sample_ - begin);
     const float* found = elements_.read(sample_at(index), begin, m, room + done);
-    if (found != room + done) std::memcpy(room + done, found, m * sizeof(float));
+    if (found != room + done) arithmetic_copy(found, room + done, m);
     done += m;
   }
 }
@@ -135,7 +133,7 @@ void Operand::prepare(float* room) const {
   gather(0, period_, room);
   const size_t wanted = period_ - 1 + std::min(kBlock, total_);
   for (size_t done = period_; done < wanted; done *= 2) {
-    std::memcpy(room + done, room, std::min(done, wanted - done) * sizeof(float));
+    arithmetic_copy(room, room + done, std::min(done, wanted - done));
   }
 }
 
@@ -157,7 +155,7 @@ const float* Operand::read(size_t first, size_t n, float* room) const {
 void Operand::write(size_t first, size_t n, const float* values) const {
   if (pointer_) {
     float* to = at(first);
-    if (to != values) std::memcpy(to, values, n * sizeof(float));
+    if (to != values) arithmetic_copy(values, to, n);
     return;
   }
   size_t index = first / sample_, begin = first % sample_;
@@ -165,7 +163,7 @@ void Operand::write(size_t first, size_t n, const float* values) const {
     const size_t m = std::min(n - done, sample_ - begin);
     void* base = sample_at(index);
     float* to = elements_.target(base, begin, nullptr);
-    if (to) std::memcpy(to, values + done, m * sizeof(float));
+    if (to) arithmetic_copy(values + done, to, m);
     else elements_.write(base, begin, m, values + done);
     done += m;
   }

@@ -7,108 +7,121 @@ namespace bnns {
 namespace {
 
 constexpr size_t kSmall = 2 * kTaskElements;   // elements that are not worth splitting
-constexpr size_t kColumns = 1024;              // elements side by side in a part that runs down columns
 constexpr size_t kEnoughTasks = 16;
 constexpr size_t kMaxSlabs = 64;
-constexpr size_t kWide = 256;
+constexpr size_t kWide = 256;                  // sums side by side that make up for the cost of a call
+constexpr size_t kManyPerOuter = 1024;         // elements that are worth a part of their own
+
+// Elements side by side in a part that runs down columns: long stretches suit the prefetcher, but leave enough tasks.
+constexpr size_t kMinStretch = 1024, kMaxStretch = 4096;
 
 }  // namespace
 
 SumPlan::SumPlan(const Space& space, const Tensor& delta, bool batched) {
-  size_t extent[kMaxRank + 1], rank = 0;
-  bool kept[kMaxRank + 1];
+  size_t rank = 0;
   const auto axis = [&](size_t n, bool is_kept) {
     if (n == 1) return;
-    if (rank > 0 && kept[rank - 1] == is_kept) extent[rank - 1] *= n;
-    else extent[rank] = n, kept[rank++] = is_kept;
+    if (rank > 0 && is_kept_[rank - 1] == is_kept) extent_[rank - 1] *= n;
+    else extent_[rank] = n, is_kept_[rank++] = is_kept;
   };
   for (size_t j = 0; j < space.order.rank; ++j) {
     const size_t k = space.order.axis[j];
     axis(space.order.size[k], delta.size[k] != 1);
   }
   axis(space.batch, batched);
-  if (kept[rank - 1]) outer_ = extent[--rank];
+  if (is_kept_[rank - 1]) outer_ = extent_[--rank];
   rank_ = rank;
   for (size_t j = 0; j < rank; ++j) {
-    extent_[j] = extent[j];
-    is_kept_[j] = kept[j];
-    inner_ *= extent[j];
-    if (kept[j]) kept_ *= extent[j];
+    inner_ *= extent_[j];
+    if (is_kept_[j]) kept_ *= extent_[j];
   }
+  choose_split();
+}
 
-  const size_t last = extent_[rank - 1];   // summed
+void SumPlan::choose_split() {
+  const size_t last = extent_[rank_ - 1];   // summed
   room_ = kept_;
-  tasks_ = outer_;
   if (inner_ <= kSmall) {
-    outers_per_task_ = std::max<size_t>(1, kTaskElements / inner_);
-    tasks_ = div_up(outer_, outers_per_task_);
+    if (inner_ < kManyPerOuter) outers_per_part_ = std::min(outer_, kTaskElements / inner_);
+    room_ = outers_per_part_ * kept_;
+    parts_per_task_ = std::max<size_t>(1, kTaskElements / (outers_per_part_ * inner_));
   } else {
-    // Slabs would need `slabs * kept_` partial sums; an eighth of the elements is the limit.
-    const size_t slabs = std::min({last, div_up(inner_, kSmall), kMaxSlabs, std::max<size_t>(1, inner_ / kept_ / 8)});
-    size_t columns = 0, column_width = 0;
-    if (rank >= 2) {
-      const size_t below = inner_ / last / extent_[rank - 2];   // elements per index of the last kept axis
-      column_width = div_up(kColumns, below);
-      columns = div_up(extent_[rank - 2], column_width);
+    // Partial sums: hardly any is best, an eighth of the elements is the limit.
+    const size_t slabs = std::min({last, div_up(inner_, kSmall), kMaxSlabs});
+    const bool few_sums = slabs * kept_ <= inner_ / 64, enough_slabs = outer_ * slabs >= kEnoughTasks;
+    size_t columns = 1, width = 1;
+    if (rank_ >= 2) {
+      const size_t stretch = inner_ / last, below = stretch / extent_[rank_ - 2];   // elements per index of the kept axis
+      width = div_up(std::clamp(stretch / kEnoughTasks, kMinStretch, kMaxStretch), below);
+      columns = div_up(extent_[rank_ - 2], width);
     }
-    if (columns > 1 && (columns * outer_ >= kEnoughTasks || columns >= slabs)) {
+    const size_t allowed = std::min(slabs, std::max<size_t>(1, inner_ / kept_ / 8));
+    if (columns > 1 && !(few_sums && enough_slabs) && columns >= allowed) {
       split_ = Split::columns;
-      piece_ = column_width;
+      piece_ = width;
       pieces_ = columns;
-      room_ = piece_ * (kept_ / extent_[rank - 2]);
-    } else if (slabs > 1) {
+      room_ = piece_ * (kept_ / extent_[rank_ - 2]);
+    } else if (allowed > 1) {
       split_ = Split::slabs;
-      piece_ = div_up(last, slabs);
+      piece_ = div_up(last, allowed);
       pieces_ = div_up(last, piece_);
     }
-    tasks_ = outer_ * pieces_;
   }
   // Short rows: several side by side count as one long row of sums, which close() folds up.
-  if (rank == 2 && is_kept_[0] && extent_[0] < kWide / 2 && split_ != Split::columns) {
+  if (rank_ == 2 && is_kept_[0] && extent_[0] <= kWide / 2 && split_ != Split::columns && outers_per_part_ == 1) {
     wide_ = extent_[0] * std::min(last, kWide / extent_[0]);
     room_ = wide_;
   }
+  parts_ = div_up(outer_, outers_per_part_) * pieces_;
+  tasks_ = div_up(parts_, parts_per_task_);
 }
 
 SumPlan::Part SumPlan::part(size_t index) const {
-  const size_t outer = index / pieces_, piece = index % pieces_, last = extent_[rank_ - 1], lower = inner_ / last;
-  const size_t begin = piece * piece_;
+  const size_t last = extent_[rank_ - 1], lower = inner_ / last;
+  const size_t outer = index / pieces_, begin = index % pieces_ * piece_;
   switch (split_) {
     case Split::columns: {
-      const size_t n = std::min(piece_, extent_[rank_ - 2] - begin), per_index = kept_ / extent_[rank_ - 2];
+      const size_t n = std::min(piece_, extent_[rank_ - 2] - begin), sums = kept_ / extent_[rank_ - 2];
       const size_t below = lower / extent_[rank_ - 2];
-      return {outer * inner_ + begin * below, n * below, lower, last, outer, outer * kept_ + begin * per_index,
-              n * per_index};
+      return {outer * inner_ + begin * below, n * below, lower, last, outer, outer * kept_ + begin * sums, n * sums};
     }
     case Split::slabs:
       return {outer * inner_ + begin * lower, std::min(piece_, last - begin) * lower, 0, 1, outer, outer * kept_, kept_};
-    case Split::whole: break;
+    case Split::outers: break;
   }
-  return {index * inner_, inner_, 0, 1, index, index * kept_, kept_};
+  const size_t first = index * outers_per_part_, n = std::min(outers_per_part_, outer_ - first);
+  return {first * inner_, n * inner_, 0, 1, first, first * kept_, n * kept_};
 }
 
 void SumPlan::add(const Part& part, size_t first, size_t n, const float* d, double* sums) const {
-  size_t at = first - part.outer * inner_;   // inside the outer index
+  size_t at = first - part.outer * inner_;
   const size_t base = part.first_sum - part.outer * kept_;
   for (size_t done = 0; done < n;) {
+    size_t run;
     if (wide_) {
-      const size_t sum = at % wide_, run = std::min(n - done, wide_ - sum);
-      arithmetic_add_to_sums(d + done, sums + sum, run);
-      done += run;
-      at += run;
-      continue;
-    }
-    size_t rest = at, sum = 0, scale = 1;
-    for (size_t j = 0; j < rank_; ++j) {
-      if (is_kept_[j]) {
-        sum += rest % extent_[j] * scale;
-        scale *= extent_[j];
+      run = std::min(n - done, wide_ - at % wide_);
+      arithmetic_add_to_sums(d + done, sums + at % wide_, run);
+    } else {
+      // Which sum: the coordinates of the kept axes, and the outer index beyond them.
+      size_t rest = at, sum = 0, scale = 1;
+      for (size_t j = 0; j < rank_; ++j) {
+        if (is_kept_[j]) sum += rest % extent_[j] * scale, scale *= extent_[j];
+        rest /= extent_[j];
       }
-      rest /= extent_[j];
+      double* to = sums + (sum + rest * kept_ - base);
+      const size_t e = extent_[0], left = n - done;
+      run = std::min(left, e - at % e);
+      if (is_kept_[0]) {
+        arithmetic_add_to_sums(d + done, to, run);
+      } else if (run == e && left >= 2 * e) {
+        // Whole groups in a row have sums in a row, up to the end of the next axis.
+        const size_t groups = std::min(left / e, rank_ > 1 ? extent_[1] - at / e % extent_[1] : left);
+        arithmetic_add_groups(d + done, e, to, groups);
+        run = groups * e;
+      } else {
+        *to += arithmetic_sum(d + done, run);
+      }
     }
-    const size_t run = std::min(n - done, extent_[0] - at % extent_[0]);
-    if (is_kept_[0]) arithmetic_add_to_sums(d + done, sums + (sum - base), run);
-    else sums[sum - base] += arithmetic_sum(d + done, run);
     done += run;
     at += run;
   }

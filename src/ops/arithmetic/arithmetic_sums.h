@@ -4,9 +4,10 @@
 // the same kind count as one, so kinds alternate: a row of biases is (kept, summed), a bias per channel of an image
 // (summed, kept, summed), a scalar (summed). The outermost kept axis, if it is last, only repeats the rest ("outer").
 // Work is split by these extents alone, never by the number of threads:
-//   whole    the rest is small: a part is one outer index; a task has several parts
-//   columns  the last kept axis is long: a part is a range of it, over all of the last summed axis
-//   slabs    else: a part is a range of the last summed axis; its sums are partial and are joined in order
+//   outers   the rest is small: a part is one outer index or several
+//   slabs    a part is a range of the last summed axis; its sums are partial and are joined in order
+//   columns  where slabs would need too many partial sums: a part is a range of the last kept axis, over all of the last
+//            summed one
 #pragma once
 
 #include <algorithm>
@@ -18,11 +19,11 @@ namespace bnns {
 
 class SumPlan {
  public:
-  // Elements that one part adds up: `repeats` stretches of `length` elements, `step` apart, from element `begin` of the
-  // call on. They belong to the sums [first_sum, first_sum + sum_count) of the gradient.
+  // Elements that are added up together: `repeats` stretches of `length` elements, `step` apart, from element `begin` of
+  // the call on. They belong to the sums [first_sum, first_sum + sum_count) of the gradient.
   struct Part {
     size_t begin, length, step, repeats;
-    size_t outer;                    // outer index
+    size_t outer;                    // first outer index
     size_t first_sum, sum_count;
   };
 
@@ -39,9 +40,8 @@ class SumPlan {
   // Calls f(part) for the parts of a task, in order.
   template <class F>
   void for_each_part(size_t task, F&& f) const {
-    if (split_ != Split::whole) return f(part(task));
-    const size_t end = std::min(outer_, (task + 1) * outers_per_task_);
-    for (size_t outer = task * outers_per_task_; outer < end; ++outer) f(part(outer));
+    const size_t end = std::min(parts_, (task + 1) * parts_per_task_);
+    for (size_t i = task * parts_per_task_; i < end; ++i) f(part(i));
   }
 
   // Adds the elements [first, first + n) of the call, all inside one stretch of the part, to its sums.
@@ -52,7 +52,8 @@ class SumPlan {
   void join(const double* partial, size_t first, size_t n, double* joined) const;
 
  private:
-  enum class Split { whole, columns, slabs };
+  enum class Split { outers, slabs, columns };
+  void choose_split();
   Part part(size_t index) const;
 
   size_t rank_ = 0;                                       // axes below outer; the last one is summed
@@ -60,8 +61,9 @@ class SumPlan {
   bool is_kept_[kMaxRank + 1] = {};
   size_t outer_ = 1, inner_ = 1, kept_ = 1;               // elements and sums per outer index
   size_t wide_ = 0;                                       // see close()
-  Split split_ = Split::whole;
-  size_t pieces_ = 1, piece_ = 0, outers_per_task_ = 1, tasks_ = 1, room_ = 1;
+  Split split_ = Split::outers;
+  size_t pieces_ = 1, piece_ = 1;                         // parts per outer index, and indices of the split axis in each
+  size_t outers_per_part_ = 1, parts_ = 1, parts_per_task_ = 1, tasks_ = 1, room_ = 1;
 };
 
 }  // namespace bnns

@@ -38,6 +38,11 @@ Offsets offsets_of(const CopyProblem& p, size_t first, size_t skip, size_t index
   return o;
 }
 
+// Below about 1 MiB a copy is over before a second thread has started.
+size_t copy_threads(size_t n_threads, size_t tasks, size_t bytes) {
+  return threads_for(n_threads, tasks, bytes / 8);
+}
+
 constexpr size_t kNone = kMaxRank;
 
 size_t count_of(const CopyProblem& p, size_t first, size_t skip) {
@@ -53,7 +58,7 @@ void copy_dense(const CopyProblem& p, size_t element, size_t n_threads) {
   char* to = static_cast<char*>(p.to.data) + p.to_offset * element;
   const size_t bytes = p.axes[0].extent * element, tasks = div_up(bytes, kTaskBytes);
   const bool stream = bytes >= kStreamBytes;
-  parallel_for(tasks, threads_for(n_threads, tasks, bytes), [&](size_t task, size_t) {
+  parallel_for(tasks, copy_threads(n_threads, tasks, bytes), [&](size_t task, size_t) {
     const size_t begin = task * kTaskBytes, m = std::min(kTaskBytes, bytes - begin);
     stream ? copy_streaming(from + begin, to + begin, m) : static_cast<void>(std::memcpy(to + begin, from + begin, m));
   });
@@ -66,7 +71,7 @@ void for_each_row(const CopyProblem& p, size_t n_threads, Row&& row) {
   T* to = static_cast<T*>(p.to.data);
   const size_t rows = count_of(p, 1, kNone), row_bytes = p.axes[0].extent * sizeof(T);
   const size_t group = std::max<size_t>(1, kTaskBytes / row_bytes), tasks = div_up(rows, group);
-  parallel_for(tasks, threads_for(n_threads, tasks, rows * row_bytes), [&](size_t task, size_t) {
+  parallel_for(tasks, copy_threads(n_threads, tasks, rows * row_bytes), [&](size_t task, size_t) {
     for (size_t r = task * group; r < std::min(rows, (task + 1) * group); ++r) {
       const Offsets o = offsets_of(p, 1, kNone, r);
       row(from + o.from, to + o.to);
@@ -98,7 +103,7 @@ void copy_transposed(const CopyProblem& p, size_t dense, size_t n_threads) {
   const size_t height = std::max(kTileRows, kTaskBytes / (width * sizeof(T)) / kTileRows * kTileRows);
   const size_t parts = div_up(rows.extent, height), tasks = outer * strips * parts;
   const size_t group = std::max<size_t>(1, kTaskBytes / (std::min(height, rows.extent) * width * sizeof(T)));
-  parallel_for(div_up(tasks, group), threads_for(n_threads, div_up(tasks, group), bytes), [&](size_t part, size_t) {
+  parallel_for(div_up(tasks, group), copy_threads(n_threads, div_up(tasks, group), bytes), [&](size_t part, size_t) {
     for (size_t task = part * group; task < std::min(tasks, (part + 1) * group); ++task) {
       const Offsets o = offsets_of(p, 1, dense, task / parts / strips);
       const size_t j = task / parts % strips * width, m = std::min(width, columns.extent - j);
@@ -181,7 +186,7 @@ void with_integer(BNNSDataType type, F&& f) {
 void copy_integers(const CopyProblem& p, size_t n_threads) {
   const CopyAxis inner = p.axes[0];
   const size_t rows = count_of(p, 1, kNone), blocks = div_up(inner.extent, kBlock), tasks = rows * blocks;
-  parallel_for(tasks, threads_for(n_threads, tasks, p.to.count * 8), [&](size_t task, size_t) {
+  parallel_for(tasks, copy_threads(n_threads, tasks, p.to.count * 8), [&](size_t task, size_t) {
     const Offsets o = offsets_of(p, 1, kNone, task / blocks);
     const size_t first = task % blocks * kBlock, n = std::min(kBlock, inner.extent - first);
     const ptrdiff_t at = static_cast<ptrdiff_t>(first);
@@ -220,7 +225,7 @@ void copy_values(const CopyProblem& p, size_t n_threads) {
   const bool sub_byte = type_bytes(p.to.type) == 0, sub_byte_source = type_bytes(p.from.type) == 0;
   const size_t outer = count_of(q, 0, kNone), chunk = 16 * kBlock, chunks = div_up(from.count(), chunk);
   // Elements narrower than a byte share bytes: one thread writes them all.
-  const size_t threads = sub_byte ? 1 : threads_for(n_threads, outer * chunks, p.to.count * 8);
+  const size_t threads = sub_byte ? 1 : copy_threads(n_threads, outer * chunks, p.to.count * 8);
   parallel_for(outer * chunks, threads, [&](size_t task, size_t) {
     float room[kBlock];
     const Offsets o = offsets_of(q, 0, kNone, task / chunks);

@@ -101,7 +101,8 @@ TEST(LossCreate, BC35_RefusesWrongParameters) {
     EXPECT_TRUE(refused_because({"BNNSFilterCreateLayerLoss"}));
     EXPECT_TRUE(refused_because(test.words));
   }
-  EXPECT_EQ(BNNSFilterCreateLayerLoss(nullptr, nullptr), nullptr);
+  const void* nothing = nullptr;
+  EXPECT_EQ(BNNSFilterCreateLayerLoss(nothing, nullptr), nullptr);
   EXPECT_TRUE(refused_because({"layer_params is NULL"}));
 }
 
@@ -137,7 +138,6 @@ TEST(LossCall, BC37_RefusesWrongCalls) {
   alignas(64) float x[kBatch * kN + 8] = {}, labels[kBatch * kN + 8] = {}, weights[64] = {}, dy[8] = {1, 1, 1};
   float dx[kBatch * kN + 8], out[8];
   BNNSNDArrayDescriptor delta, up;
-  char not_a_filter[512] = {};
 
   enum Which { forward = 1, backward = 2, both = 3 };
   const struct {
@@ -147,7 +147,6 @@ TEST(LossCall, BC37_RefusesWrongCalls) {
     std::initializer_list<const char*> words;
   } cases[] = {
       {"NULL filter", both, [](Arguments* a) { a->filter = nullptr; }, {"filter is NULL"}},
-      {"not a filter", both, [&](Arguments* a) { a->filter = not_a_filter; }, {"not a living filter"}},
       {"NULL in", both, [](Arguments* a) { a->in = nullptr; }, {"in is NULL"}},
       {"odd in",
        both,
@@ -264,7 +263,8 @@ TEST(LossCall, BC38_EmptyBatchDoesNothing) {
       BNNSNDArrayDescriptor delta = vector_descriptor(3, dx), up = vector_descriptor(1, dy);
       EXPECT_EQ(BNNSLossFilterApplyBatch(filter, 0, x, 0, x, 0, nullptr, 0, out, &delta, 0), 0);
       EXPECT_EQ(BNNSLossFilterApplyBackwardBatch(filter, 0, x, 0, &delta, 0, x, 0, nullptr, 0, &up, 0), 0);
-      EXPECT_EQ(BNNSLossFilterApplyBatch(filter, 0, nullptr, 0, nullptr, 0, nullptr, 0, nullptr, nullptr, 0), 0);
+      void* nothing = nullptr;  // an empty vector's data()
+      EXPECT_EQ(BNNSLossFilterApplyBatch(filter, 0, nothing, 0, nothing, 0, nullptr, 0, nothing, nullptr, 0), 0);
       for (float v : dx) EXPECT_TRUE(is_poison(v));
       for (float v : out) EXPECT_TRUE(is_poison(v));
     }

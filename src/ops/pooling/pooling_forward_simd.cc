@@ -107,8 +107,9 @@ void ForwardPlanes(const PoolingForward& call, Range planes, Span rows) {
   const PoolingGeometry& g = call.problem.geometry;
   const PoolingFold fold = FoldOf(call);
   const WindowsFunction windows = call.x.has_f32_rows() ? ChooseWindows(fold, g) : nullptr;
-  const int64_t width = g.x.out, chunk = std::min(width, kChunk), block_rows = std::max<int64_t>(1, kBlockWindows / chunk);
-  const bool packed = call.y.has_f32_rows() && (chunk == width ? call.y.row == width || block_rows == 1 : false);
+  const int64_t width = g.x.out, chunk = std::min(width, kChunk);
+  const int64_t block_rows = chunk == width ? kBlockWindows / chunk : 1;   // blocks follow each other in a packed plane
+  const bool packed = call.y.is_packed(width);
   alignas(64) float room[kBlockWindows + kWindowSlack];
   alignas(64) int32_t offsets[kBlockWindows + kWindowSlack];
   alignas(64) float stage[kStageFloats];

@@ -172,7 +172,7 @@ double pooling_bias_gradient(const PoolingBackward& call, int64_t samples, int64
 
 struct IndexCheck {
   bool in_plane = true;    // every index is a pixel of the large image
-  bool in_window = true;   // and one of its own window (only looked for without dilation)
+  bool in_window = true;   // and one of its own window
 };
 IndexCheck pooling_check_indices(const PoolingProblem& problem, const IndexPlanes& index, Range planes) noexcept;
 

@@ -80,7 +80,7 @@ class RowWriter {
   T* base_ = nullptr;            // where buffer_[0] belongs; the beginning of a cache line
   size_t head_ = 0, fill_ = 0;   // [head_, fill_) waits
   bool stream_;
-  alignas(64) T buffer_[kCapacity + kSlack] = {};
+  alignas(64) T buffer_[kCapacity + kSlack];
 };
 
 }  // namespace bnns::HWY_NAMESPACE

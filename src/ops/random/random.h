@@ -43,7 +43,7 @@ class Generator {
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;
 
-  // The next n words. Refuses when the stream's 2^64 words are used up.
+  // The next n words. Refuses when the stream's 2^64 - 1 words are used up.
   WordStream take(uint64_t n);
 
   // State: "BNNSrng1", seed, position of the next unused word, zero, check sum; 8 bytes each, little-endian.

@@ -147,7 +147,7 @@ State forged_state(State state, uint64_t position, uint64_t reserved) {
   return state;
 }
 
-// The last words of the 2^64: they can be drawn, and then no word comes twice.
+// The last words of the stream: they can be drawn, and then no word comes twice.
 TEST(RandomState, EndOfTheStream) {
   BNNSRandomGenerator generator = make(8);
   const uint64_t position = ~uint64_t{0} - 6;

@@ -1,0 +1,285 @@
+// Backward: the sums of g and g x^ over a block, and dx = scale g + slope x^ + offset.
+//
+// g is dy, or dy (y > 0) where ReLU is fused: the product is taken as IEEE has it and a NaN in y stays, as in the
+// activation's own kernel.
+
+#include "src/ops/normalization/normalization.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "src/ops/normalization/normalization_backward_simd.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "src/simd/dispatch.h"
+#include "src/simd/loops-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// g and x^ of one row of a block; lanes beyond `count` are 0.
+template <bool kRelu, class D>
+struct RowOfGradients {
+  D d;
+  const float* dy;
+  const float* y;
+  const float* values;
+
+  HWY_ATTR HWY_INLINE hn::Vec<D> Relu(hn::Vec<D> vy, hn::Vec<D> vdy) const {
+    const auto slope = hn::IfThenElseZero(hn::Gt(vy, hn::Zero(d)), hn::Set(d, 1.0f));
+    return hn::Mul(vdy, hn::IfThenElse(hn::IsNaN(vy), vy, slope));
+  }
+  HWY_ATTR HWY_INLINE hn::Vec<D> G(size_t i) const {
+    const auto vdy = hn::LoadU(d, dy + i);
+    if constexpr (kRelu) return Relu(hn::LoadU(d, y + i), vdy);
+    return vdy;
+  }
+  HWY_ATTR HWY_INLINE hn::Vec<D> G(size_t i, size_t count) const {
+    const auto vdy = LoadPartial(d, dy + i, count);
+    if constexpr (kRelu) return Relu(LoadPartial(d, y + i, count), vdy);
+    return vdy;
+  }
+  HWY_ATTR HWY_INLINE hn::Vec<D> X(size_t i) const { return hn::LoadU(d, values + i); }
+  HWY_ATTR HWY_INLINE hn::Vec<D> X(size_t i, size_t count) const { return LoadPartial(d, values + i, count); }
+};
+
+template <bool kRelu, class D>
+HWY_INLINE RowOfGradients<kRelu, D> RowAt(D d, const GradientBlock& b, size_t r) {
+  return {d, b.dy + r * b.dy_stride, kRelu ? b.y + r * b.y_stride : nullptr, b.values + r * b.values_stride};
+}
+
+// ---- sums ---------------------------------------------------------------------------------------------------------
+
+struct TwoSums {
+  float g, gx;
+};
+
+// Four accumulators each; the order depends on the block's rows and n alone. kScaled: gamma[i] g takes the place of g.
+template <bool kRelu, bool kScaled>
+HWY_INLINE TwoSums BlockGradientSums(const GradientBlock& b, const float* gamma) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const size_t N = hn::Lanes(d), n = b.n;
+  V a0 = hn::Zero(d), a1 = a0, a2 = a0, a3 = a0, b0 = a0, b1 = a0, b2 = a0, b3 = a0;
+  for (size_t r = 0; r < b.rows; ++r) {
+    const auto row = RowAt<kRelu>(d, b, r);
+    const auto g_at = [&](size_t i) HWY_ATTR {
+      return kScaled ? hn::Mul(hn::LoadU(d, gamma + i), row.G(i)) : row.G(i);
+    };
+    size_t i = 0;
+    for (; i + 4 * N <= n; i += 4 * N) {
+      const V g0 = g_at(i), g1 = g_at(i + N), g2 = g_at(i + 2 * N), g3 = g_at(i + 3 * N);
+      a0 = hn::Add(a0, g0), b0 = hn::MulAdd(g0, row.X(i), b0);
+      a1 = hn::Add(a1, g1), b1 = hn::MulAdd(g1, row.X(i + N), b1);
+      a2 = hn::Add(a2, g2), b2 = hn::MulAdd(g2, row.X(i + 2 * N), b2);
+      a3 = hn::Add(a3, g3), b3 = hn::MulAdd(g3, row.X(i + 3 * N), b3);
+    }
+    if (i + N <= n) {
+      const V g0 = g_at(i);
+      a0 = hn::Add(a0, g0), b0 = hn::MulAdd(g0, row.X(i), b0), i += N;
+    }
+    if (i + N <= n) {
+      const V g1 = g_at(i);
+      a1 = hn::Add(a1, g1), b1 = hn::MulAdd(g1, row.X(i), b1), i += N;
+    }
+    if (i + N <= n) {
+      const V g2 = g_at(i);
+      a2 = hn::Add(a2, g2), b2 = hn::MulAdd(g2, row.X(i), b2), i += N;
+    }
+    if (i < n) {
+      V g3 = row.G(i, n - i);
+      if (kScaled) g3 = hn::Mul(LoadPartial(d, gamma + i, n - i), g3);
+      a3 = hn::Add(a3, g3), b3 = hn::MulAdd(g3, row.X(i, n - i), b3);
+    }
+  }
+  const V sa = hn::Add(hn::Add(a0, a1), hn::Add(a2, a3)), sb = hn::Add(hn::Add(b0, b1), hn::Add(b2, b3));
+  return {hn::GetLane(hn::SumOfLanes(d, sa)), hn::GetLane(hn::SumOfLanes(d, sb))};
+}
+
+TwoSums PlainGradientSums(const GradientBlock& b) {
+  return b.y ? BlockGradientSums<true, false>(b, nullptr) : BlockGradientSums<false, false>(b, nullptr);
+}
+
+TwoSums ScaledGradientSums(const GradientBlock& b, const float* gamma) {
+  return b.y ? BlockGradientSums<true, true>(b, gamma) : BlockGradientSums<false, true>(b, gamma);
+}
+
+// Row by row along each vector of columns.
+template <bool kRelu>
+HWY_INLINE void ColumnGradientSumsOf(const GradientBlock& b, float* sum_g, float* sum_gx) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const size_t N = hn::Lanes(d);
+  size_t j = 0;
+  for (; j + 2 * N <= b.n; j += 2 * N) {  // two at a time: neighbouring cache lines of a row together
+    V a0 = hn::Zero(d), a1 = a0, b0 = a0, b1 = a0;
+    for (size_t r = 0; r < b.rows; ++r) {
+      const auto row = RowAt<kRelu>(d, b, r);
+      const V g0 = row.G(j), g1 = row.G(j + N);
+      a0 = hn::Add(a0, g0), b0 = hn::MulAdd(g0, row.X(j), b0);
+      a1 = hn::Add(a1, g1), b1 = hn::MulAdd(g1, row.X(j + N), b1);
+    }
+    hn::StoreU(a0, d, sum_g + j), hn::StoreU(a1, d, sum_g + j + N);
+    hn::StoreU(b0, d, sum_gx + j), hn::StoreU(b1, d, sum_gx + j + N);
+  }
+  for (; j < b.n; j += N) {
+    const size_t count = HWY_MIN(N, b.n - j);
+    V a0 = hn::Zero(d), b0 = a0;
+    for (size_t r = 0; r < b.rows; ++r) {
+      const auto row = RowAt<kRelu>(d, b, r);
+      const V g0 = count == N ? row.G(j) : row.G(j, count);
+      const V x0 = count == N ? row.X(j) : row.X(j, count);
+      a0 = hn::Add(a0, g0), b0 = hn::MulAdd(g0, x0, b0);
+    }
+    if (count == N) {
+      hn::StoreU(a0, d, sum_g + j), hn::StoreU(b0, d, sum_gx + j);
+    } else {
+      StorePartial(d, a0, sum_g + j, count), StorePartial(d, b0, sum_gx + j, count);
+    }
+  }
+}
+
+void ColumnGradientSums(const GradientBlock& b, float* sum_g, float* sum_gx) {
+  b.y ? ColumnGradientSumsOf<true>(b, sum_g, sum_gx) : ColumnGradientSumsOf<false>(b, sum_g, sum_gx);
+}
+
+// ---- dx -----------------------------------------------------------------------------------------------------------
+
+// What multiplies g, multiplies x^, and is added, for the vector at i.
+template <class D>
+struct OneSetGradient {
+  D d;
+  hn::Vec<D> scale, slope, offset;
+  HWY_ATTR HWY_INLINE hn::Vec<D> operator()(hn::Vec<D> g, hn::Vec<D> x, size_t) const {
+    return hn::MulAdd(scale, g, hn::MulAdd(slope, x, offset));
+  }
+  HWY_ATTR HWY_INLINE hn::Vec<D> operator()(hn::Vec<D> g, hn::Vec<D> x, size_t, size_t) const {
+    return hn::MulAdd(scale, g, hn::MulAdd(slope, x, offset));
+  }
+};
+
+template <class D>
+struct AlongRowGradient {
+  D d;
+  hn::Vec<D> scale, slope, offset;
+  const float* gamma;
+  HWY_ATTR HWY_INLINE hn::Vec<D> operator()(hn::Vec<D> g, hn::Vec<D> x, size_t i) const {
+    return hn::MulAdd(scale, hn::Mul(hn::LoadU(d, gamma + i), g), hn::MulAdd(slope, x, offset));
+  }
+  HWY_ATTR HWY_INLINE hn::Vec<D> operator()(hn::Vec<D> g, hn::Vec<D> x, size_t i, size_t count) const {
+    return hn::MulAdd(scale, hn::Mul(LoadPartial(d, gamma + i, count), g), hn::MulAdd(slope, x, offset));
+  }
+};
+
+template <class D>
+struct PerColumnGradient {
+  D d;
+  const ColumnGradientCoefficients* c;
+  HWY_ATTR HWY_INLINE hn::Vec<D> operator()(hn::Vec<D> g, hn::Vec<D> x, size_t i) const {
+    return hn::MulAdd(hn::LoadU(d, c->scale + i), g,
+                      hn::MulAdd(hn::LoadU(d, c->slope + i), x, hn::LoadU(d, c->offset + i)));
+  }
+  HWY_ATTR HWY_INLINE hn::Vec<D> operator()(hn::Vec<D> g, hn::Vec<D> x, size_t i, size_t count) const {
+    return hn::MulAdd(LoadPartial(d, c->scale + i, count), g,
+                      hn::MulAdd(LoadPartial(d, c->slope + i, count), x, LoadPartial(d, c->offset + i, count)));
+  }
+};
+
+template <class D, class Row, class F>
+HWY_INLINE void GradientPart(D d, const Row& row, float* dx, size_t i, size_t count, bool add, const F& f) {
+  auto out = f(row.G(i, count), row.X(i, count), i, count);
+  if (add) out = hn::Add(LoadPartial(d, dx + i, count), out);
+  StorePartial(d, out, dx + i, count);
+}
+
+template <class D, class Row, class F>
+HWY_INLINE void GradientRow(D d, const Row& row, float* dx, size_t n, bool add, bool stream, const F& f) {
+  const size_t N = hn::Lanes(d);
+  size_t i = 0;
+  if (add) {
+    for (; i + N <= n; i += N) hn::StoreU(hn::Add(hn::LoadU(d, dx + i), f(row.G(i), row.X(i), i)), d, dx + i);
+  } else if (stream) {
+    const size_t past = reinterpret_cast<uintptr_t>(dx) / sizeof(float) % N, head = past ? N - past : 0;
+    if (n >= head + N) {
+      if (head) GradientPart(d, row, dx, 0, head, false, f);
+      for (i = head; i + N <= n; i += N) hn::Stream(f(row.G(i), row.X(i), i), d, dx + i);
+    }
+  }
+  for (; i + N <= n; i += N) hn::StoreU(f(row.G(i), row.X(i), i), d, dx + i);
+  if (i < n) GradientPart(d, row, dx, i, n - i, add, f);
+}
+
+template <class D, class F>
+HWY_INLINE void GradientRows(D d, const GradientBlock& b, const GradientTarget& to, const F& f) {
+  for (size_t r = 0; r < b.rows; ++r) {
+    float* dx = to.dx + r * to.dx_stride;
+    if (b.y) {
+      GradientRow(d, RowAt<true>(d, b, r), dx, b.n, to.add, to.stream, f);
+    } else {
+      GradientRow(d, RowAt<false>(d, b, r), dx, b.n, to.add, to.stream, f);
+    }
+  }
+}
+
+void GradientOneSet(const GradientBlock& b, const GradientCoefficients& s, const GradientTarget& to) {
+  const hn::ScalableTag<float> d;
+  GradientRows(d, b, to,
+               OneSetGradient<decltype(d)>{d, hn::Set(d, s.scale), hn::Set(d, s.slope), hn::Set(d, s.offset)});
+}
+
+void GradientAlongRow(const GradientBlock& b, const GradientCoefficients& s, const float* gamma,
+                      const GradientTarget& to) {
+  const hn::ScalableTag<float> d;
+  GradientRows(
+      d, b, to,
+      AlongRowGradient<decltype(d)>{d, hn::Set(d, s.scale), hn::Set(d, s.slope), hn::Set(d, s.offset), gamma});
+}
+
+void GradientPerColumn(const GradientBlock& b, const ColumnGradientCoefficients& columns, const GradientTarget& to) {
+  const hn::ScalableTag<float> d;
+  GradientRows(d, b, to, PerColumnGradient<decltype(d)>{d, &columns});
+}
+
+}  // namespace bnns::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace bnns {
+
+void add_gradient_sums(const GradientBlock& block, GradientSums* sums) noexcept {
+  const auto add = BNNS_DISPATCH(PlainGradientSums)(block);
+  sums->g += static_cast<double>(add.g);
+  sums->gx += static_cast<double>(add.gx);
+}
+
+void add_scaled_gradient_sums(const GradientBlock& block, const float* gamma, GradientSums* sums) noexcept {
+  const auto add = BNNS_DISPATCH(ScaledGradientSums)(block, gamma);
+  sums->g += static_cast<double>(add.g);
+  sums->gx += static_cast<double>(add.gx);
+}
+
+void add_column_gradient_sums(const GradientBlock& block, GradientSums* sums) noexcept {
+  float g[kGradientColumns], gx[kGradientColumns];
+  BNNS_DISPATCH(ColumnGradientSums)(block, g, gx);
+  for (size_t j = 0; j < block.n; ++j) {
+    sums[j].g += static_cast<double>(g[j]);
+    sums[j].gx += static_cast<double>(gx[j]);
+  }
+}
+
+void gradient_block(const GradientBlock& block, const GradientCoefficients& set, const GradientTarget& to) noexcept {
+  BNNS_DISPATCH(GradientOneSet)(block, set, to);
+}
+
+void gradient_row_block(const GradientBlock& block, const GradientCoefficients& set, const float* gamma,
+                        const GradientTarget& to) noexcept {
+  BNNS_DISPATCH(GradientAlongRow)(block, set, gamma, to);
+}
+
+void gradient_column_block(const GradientBlock& block, const ColumnGradientCoefficients& columns,
+                           const GradientTarget& to) noexcept {
+  BNNS_DISPATCH(GradientPerColumn)(block, columns, to);
+}
+
+}  // namespace bnns
+#endif
