@@ -6,8 +6,11 @@ const char* filter_kind_name(FilterKind kind) noexcept {
   switch (kind) {
     case FilterKind::activation: return "activation";
     case FilterKind::arithmetic: return "arithmetic";
+    case FilterKind::dropout: return "dropout";
     case FilterKind::fully_connected: return "fully_connected";
     case FilterKind::loss: return "loss";
+    case FilterKind::normalization: return "normalization";
+    case FilterKind::pooling: return "pooling";
   }
   return "unknown";
 }
@@ -18,6 +21,7 @@ const char* own_forward(FilterKind kind) {
   switch (kind) {
     case FilterKind::arithmetic: return "BNNSArithmeticFilterApplyBatch";
     case FilterKind::loss: return "BNNSLossFilterApplyBatch";
+    case FilterKind::normalization: return "BNNSNormalizationFilterApplyBatch";
     default: return "BNNSFilterApplyBatch";
   }
 }
@@ -26,6 +30,7 @@ const char* own_backward(FilterKind kind) {
   switch (kind) {
     case FilterKind::arithmetic: return "BNNSArithmeticFilterApplyBackwardBatch";
     case FilterKind::loss: return "BNNSLossFilterApplyBackwardBatch";
+    case FilterKind::normalization: return "BNNSNormalizationFilterApplyBackwardBatch";
     default: return "BNNSFilterApplyBackwardBatch";
   }
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 
 #include "src/gemm/plan.h"
 
@@ -42,16 +41,12 @@ namespace {
 
 GemmCall make_call(const GemmProblem& p, const Lens& a, const Lens& b, const GemmOutput& c, const float* bias,
                    const GemmEpilogue& epilogue, size_t threads) {
-  GemmCall call{p.m, p.n, p.k, p.init, a, b, c.data, c.row_stride, bias, epilogue, false, std::max<size_t>(1, threads)};
-  if (p.n > 1 && c.column_stride != 1) {
-    std::swap(call.m, call.n);
-    std::swap(call.a, call.b);
-    call.c_stride = c.column_stride;
-    call.exchanged = true;
-    if (p.init == GemmInit::bias_rows) call.init = GemmInit::bias_columns;
-    if (p.init == GemmInit::bias_columns) call.init = GemmInit::bias_rows;
-  }
-  return call;
+  threads = std::max<size_t>(1, threads);
+  if (p.n <= 1 || c.column_stride == 1) return {p.m, p.n, p.k, p.init, a, b, c.data, c.row_stride, bias, epilogue, false, threads};
+  const GemmInit init = p.init == GemmInit::bias_rows      ? GemmInit::bias_columns
+                        : p.init == GemmInit::bias_columns ? GemmInit::bias_rows
+                                                           : p.init;
+  return {p.n, p.m, p.k, init, b, a, c.data, c.column_stride, bias, epilogue, true, threads};
 }
 
 // k = 0: C is init alone.
@@ -69,8 +64,10 @@ void run_empty_sum(const GemmCall& call) {
 size_t gemm_workspace_bytes(const GemmProblem& problem, const Lens& a, const Lens& b, const GemmOutput& c,
                             size_t threads) noexcept {
   if (problem.m == 0 || problem.n == 0 || problem.k == 0) return 0;
-  const detail::GemmCall call = detail::make_call(problem, a, b, c, nullptr, {}, threads);
-  return detail::skinny_accepts(call) ? detail::skinny_workspace_bytes(call) : detail::tiles_workspace_bytes(call);
+  const GemmEpilogue none;
+  const detail::GemmCall call = detail::make_call(problem, a, b, c, nullptr, none, threads);
+  size_t bytes = 0;
+  return detail::skinny_workspace_bytes(call, &bytes) ? bytes : detail::tiles_workspace_bytes(call);
 }
 
 void gemm(const GemmProblem& problem, const Lens& a, const Lens& b, const GemmOutput& c, const float* bias,
@@ -78,7 +75,7 @@ void gemm(const GemmProblem& problem, const Lens& a, const Lens& b, const GemmOu
   if (problem.m == 0 || problem.n == 0) return;
   const detail::GemmCall call = detail::make_call(problem, a, b, c, bias, epilogue, threads);
   if (call.k == 0) return detail::run_empty_sum(call);
-  detail::skinny_accepts(call) ? detail::skinny_run(call, workspace) : detail::tiles_run(call, workspace);
+  if (!detail::skinny_run(call, workspace)) detail::tiles_run(call, workspace);
 }
 
 }  // namespace bnns

@@ -19,7 +19,15 @@ namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using D = hn::ScalableTag<float>;
-using V = hn::Vec<D>;
+#if HWY_TARGET == HWY_AVX3
+// Zen 4 runs two 256-bit operations in the time of one of 512 bits: eight columns or fewer take half as long.
+using NarrowD = hn::CappedTag<float, 8>;
+#else
+using NarrowD = D;
+#endif
+
+// Whether loads of a part of a vector leave the rest of memory alone. Else the last panel of B must be a padded copy.
+inline constexpr bool kHasMasks = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
 
 // 28 accumulators + 2 of B + 1 of A of 32 registers; 12 + 2 + 1 (+ 1 for the product without FMA) of 16.
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
@@ -57,28 +65,19 @@ HWY_NOINLINE void StorePartial(const float* HWY_RESTRICT tile, size_t tile_strid
   for (size_t r = 0; r < rows; ++r) {
     const float* from = tile + r * tile_stride;
     float* to = t.c + r * t.c_stride;
-    size_t j = 0;
-#if HWY_TARGET == HWY_AVX3
-    const D d;
-    for (; j < t.columns; j += hn::Lanes(d)) {
-      const auto mask = hn::FirstN(d, t.columns - j);
-      V v = hn::Load(d, from + j);
-      if (t.accumulate) v = hn::Add(v, hn::MaskedLoad(mask, d, to + j));
-      hn::BlendedStore(v, mask, d, to + j);
-    }
-#else
     if (t.accumulate) {
-      for (; j < t.columns; ++j) to[j] += from[j];
+      for (size_t j = 0; j < t.columns; ++j) to[j] += from[j];
     } else {
-      for (; j < t.columns; ++j) to[j] = from[j];
+      for (size_t j = 0; j < t.columns; ++j) to[j] = from[j];
     }
-#endif
   }
 }
 
-template <size_t kRows, size_t kVectors, bool kDepthContiguous, Extra kExtra>
+// kPartial: the last of the vectors has fewer than its lanes of valid columns.
+template <class DT, size_t kRows, size_t kVectors, bool kDepthContiguous, bool kPartial, Extra kExtra>
 HWY_NOINLINE void Tile(const TileArgs& t) {
-  const D d;
+  const DT d;
+  using V = hn::Vec<DT>;
   const size_t lanes = hn::Lanes(d);
   float* c = t.c;
   const size_t c_stride = t.c_stride;
@@ -89,6 +88,7 @@ HWY_NOINLINE void Tile(const TileArgs& t) {
       if (kVectors == 2) hwy::Prefetch(c + r * c_stride + t.columns - 1);
     }
   }
+  [[maybe_unused]] const auto mask = hn::FirstN(d, kPartial ? t.columns - (kVectors - 1) * lanes : lanes);
 #define BNNS_ZERO(r) [[maybe_unused]] V c##r##_0 = hn::Zero(d), c##r##_1 = hn::Zero(d);
   BNNS_EACH_ROW(BNNS_ZERO)
 #undef BNNS_ZERO
@@ -105,9 +105,14 @@ HWY_NOINLINE void Tile(const TileArgs& t) {
     const size_t steps = kExtra == Extra::none ? left : HWY_MIN(left, t.chunk);
     [[maybe_unused]] const char* ahead = chunk_start;
     for (size_t k = 0; k < steps; ++k) {
-      const V b0 = hn::LoadU(d, b);
-      [[maybe_unused]] V b1 = b0;
-      if constexpr (kVectors == 2) b1 = hn::LoadU(d, b + lanes);
+      [[maybe_unused]] V b0, b1;
+      if constexpr (kPartial && kHasMasks) {
+        b0 = kVectors == 2 ? hn::LoadU(d, b) : hn::MaskedLoad(mask, d, b);
+        if constexpr (kVectors == 2) b1 = hn::MaskedLoad(mask, d, b + lanes);
+      } else {
+        b0 = hn::LoadU(d, b);
+        if constexpr (kVectors == 2) b1 = hn::LoadU(d, b + lanes);
+      }
       b += b_stride;
       if constexpr (kExtra != Extra::none) {
         hwy::Prefetch(ahead);
@@ -137,7 +142,14 @@ HWY_NOINLINE void Tile(const TileArgs& t) {
     if constexpr (kExtra != Extra::none) chunk_start += t.chunk_step;
   }
 
-  if (t.columns != kVectors * lanes) {
+  // The end, for each row r: BNNS_END(r) with row c and its sums c##r##_0, c##r##_1.
+#define BNNS_ROW(r)                                                   \
+  if constexpr (r < kRows) {                                          \
+    BNNS_END(c##r##_0, c, kPartial && kVectors == 1)                  \
+    if constexpr (kVectors == 2) { BNNS_END(c##r##_1, c + lanes, kPartial) } \
+    c += c_stride;                                                    \
+  }
+  if constexpr (kPartial && HWY_TARGET != HWY_AVX3) {
     HWY_ALIGN float tile[kRows * kVectors * HWY_MAX_BYTES / sizeof(float)];
 #define BNNS_SPILL(r)                                                                          \
   if constexpr (r < kRows) {                                                                   \
@@ -148,52 +160,53 @@ HWY_NOINLINE void Tile(const TileArgs& t) {
 #undef BNNS_SPILL
     StorePartial(tile, kVectors * lanes, kRows, t);
   } else if (t.accumulate) {
-#define BNNS_ADD(r)                                                                                       \
-  if constexpr (r < kRows) {                                                                              \
-    hn::StoreU(hn::Add(hn::LoadU(d, c), c##r##_0), d, c);                                                 \
-    if constexpr (kVectors == 2) hn::StoreU(hn::Add(hn::LoadU(d, c + lanes), c##r##_1), d, c + lanes);    \
-    c += c_stride;                                                                                        \
+#define BNNS_END(v, to, partial)                                              \
+  if constexpr (partial) {                                                    \
+    hn::BlendedStore(hn::Add(hn::MaskedLoad(mask, d, to), v), mask, d, to);   \
+  } else {                                                                    \
+    hn::StoreU(hn::Add(hn::LoadU(d, to), v), d, to);                          \
   }
-    BNNS_EACH_ROW(BNNS_ADD)
-#undef BNNS_ADD
-  } else if (t.stream) {
-#define BNNS_STREAM(r)                                                  \
-  if constexpr (r < kRows) {                                            \
-    hn::Stream(c##r##_0, d, c);                                         \
-    if constexpr (kVectors == 2) hn::Stream(c##r##_1, d, c + lanes);    \
-    c += c_stride;                                                      \
-  }
-    BNNS_EACH_ROW(BNNS_STREAM)
-#undef BNNS_STREAM
+    BNNS_EACH_ROW(BNNS_ROW)
+#undef BNNS_END
+  } else if (t.stream && !kPartial) {
+#define BNNS_END(v, to, partial) hn::Stream(v, d, to);
+    BNNS_EACH_ROW(BNNS_ROW)
+#undef BNNS_END
   } else {
-#define BNNS_STORE(r)                                                   \
-  if constexpr (r < kRows) {                                            \
-    hn::StoreU(c##r##_0, d, c);                                         \
-    if constexpr (kVectors == 2) hn::StoreU(c##r##_1, d, c + lanes);    \
-    c += c_stride;                                                      \
+#define BNNS_END(v, to, partial)              \
+  if constexpr (partial) {                    \
+    hn::BlendedStore(v, mask, d, to);         \
+  } else {                                    \
+    hn::StoreU(v, d, to);                     \
   }
-    BNNS_EACH_ROW(BNNS_STORE)
-#undef BNNS_STORE
+    BNNS_EACH_ROW(BNNS_ROW)
+#undef BNNS_END
   }
+#undef BNNS_ROW
 }
 
 using TileFunction = void (*)(const TileArgs&);
 
 // The kernel for exactly `rows` rows, 1 to kTileRows.
-template <size_t kVectors, bool kDepthContiguous, Extra kExtra>
+template <class DT, size_t kVectors, bool kDepthContiguous, bool kPartial, Extra kExtra>
 TileFunction FindTile(size_t rows) {
-#define BNNS_ENTRY(r)                                                                                 \
-  case r + 1:                                                                                         \
-    if constexpr (r < kTileRows) return &Tile<r + 1, kVectors, kDepthContiguous, kExtra>;             \
+#define BNNS_ENTRY(r)                                                                                               \
+  case r + 1:                                                                                                       \
+    if constexpr (r < kTileRows) return &Tile<DT, r + 1, kVectors, kDepthContiguous, kPartial, kExtra>;             \
     break;
   switch (rows) { BNNS_EACH_ROW(BNNS_ENTRY) }
 #undef BNNS_ENTRY
   return nullptr;
 }
 
-TileFunction FindPlainTile(size_t rows, size_t vectors, bool depth_contiguous) {
-  if (depth_contiguous) return vectors == 2 ? FindTile<2, true, Extra::none>(rows) : FindTile<1, true, Extra::none>(rows);
-  return vectors == 2 ? FindTile<2, false, Extra::none>(rows) : FindTile<1, false, Extra::none>(rows);
+// The kernel for `columns` columns, of one panel, with no extra work.
+template <bool kDepthContiguous>
+TileFunction FindPlainTile(size_t rows, size_t columns) {
+  const size_t lanes = hn::Lanes(D());
+  if (columns == 2 * lanes) return FindTile<D, 2, kDepthContiguous, false, Extra::none>(rows);
+  if (columns > lanes) return FindTile<D, 2, kDepthContiguous, true, Extra::none>(rows);
+  if (columns > hn::Lanes(NarrowD())) return FindTile<D, 1, kDepthContiguous, true, Extra::none>(rows);
+  return FindTile<NarrowD, 1, kDepthContiguous, true, Extra::none>(rows);
 }
 
 inline constexpr ptrdiff_t kRowsAhead = 8;
@@ -215,9 +228,11 @@ void PanelBlock(const GemmBlock& g, TileArgs t) {
       t.prefetch = reinterpret_cast<const char*>(t.b + kRowsAhead * t.b_stride);
       t.chunk = t.depth, t.chunk_step = 0, t.step = t.b_stride * static_cast<ptrdiff_t>(sizeof(float)), t.second = 64;
     } else if (g.b_copy) {
-      // Row k of the next panel with step k: the first line of all rows with the second tile, the other line with the third.
+      // Row k of the next panel with step k: the first line of all rows with the second tile, the others (two if rows are
+      // not aligned) with the third.
       t.prefetch = data + (tile == 2 ? 64 : 0);
-      t.chunk = t.depth, t.chunk_step = 0, t.step = g.ahead.row_bytes, t.second = tiles > 2 ? 0 : 64;
+      t.chunk = t.depth, t.chunk_step = 0, t.step = g.ahead.row_bytes;
+      t.second = tile == 2 ? 63 : tiles > 2 ? 0 : static_cast<ptrdiff_t>(t.columns * sizeof(float) - 1);
     } else {
       // A row per chunk, and a second row with it where one per chunk is not enough.
       t.prefetch = data + static_cast<ptrdiff_t>(tile * share) * g.ahead.row_bytes;
@@ -226,13 +241,13 @@ void PanelBlock(const GemmBlock& g, TileArgs t) {
     }
     if (copies && tile == 0) {
       t.copy = g.b_copy;
-      FindTile<2, false, Extra::copy>(rows)(t);
+      FindTile<D, 2, false, false, Extra::copy>(rows)(t);
       t.b = g.b_copy;
       t.b_stride = static_cast<ptrdiff_t>(t.columns);
     } else if (asks) {
-      FindTile<2, false, Extra::prefetch>(rows)(t);
+      FindTile<D, 2, false, false, Extra::prefetch>(rows)(t);
     } else {
-      FindTile<2, false, Extra::none>(rows)(t);
+      FindTile<D, 2, false, false, Extra::none>(rows)(t);
     }
   }
 }
@@ -254,9 +269,10 @@ void Block(const GemmBlock& g) {
     t.b = g.b, t.b_stride = g.b_stride;
     t.c = g.c + i * g.c_stride;
     t.columns = panel;
+    const auto find = g.a_depth_contiguous ? &FindPlainTile<true> : &FindPlainTile<false>;
     size_t left = g.columns;
     if (left >= panel) {
-      const TileFunction run = FindPlainTile(rows, 2, g.a_depth_contiguous);
+      const TileFunction run = find(rows, panel);
       for (; left >= panel; left -= panel) {
         run(t);
         t.b += g.b_panel_stride;
@@ -266,14 +282,14 @@ void Block(const GemmBlock& g) {
     if (left != 0) {
       t.columns = left;
       if (g.b_tail) t.b = g.b_tail, t.b_stride = static_cast<ptrdiff_t>(panel);
-      FindPlainTile(rows, left > lanes ? 2 : 1, g.a_depth_contiguous)(t);
+      find(rows, left)(t);
     }
   }
   if (g.stream) hwy::FlushStream();
 }
 
 TileKernels Kernels() {
-  return {kTileRows, 2 * hn::Lanes(D()), &Block};
+  return {kTileRows, 2 * hn::Lanes(D()), kHasMasks, &Block};
 }
 
 }  // namespace bnns::HWY_NAMESPACE

@@ -30,11 +30,27 @@ inline constexpr bool kManyRegisters = false;
 inline constexpr bool kManyRegisters = true;
 #endif
 
+#define BNNS_EACH16(X) BNNS_EACH(X) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
 #define BNNS_EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+
+using D4 = hn::CappedTag<float, 4>;
+
+#if !HWY_HAVE_SCALABLE
+// The sum of the 128-bit blocks of v.
+template <class DF>
+HWY_INLINE hn::Vec<D4> SumOfBlocks(DF, hn::Vec<DF> v) {
+  if constexpr (hn::MaxLanes(DF()) <= 4) {
+    return v;
+  } else {
+    const hn::Half<DF> half;
+    return SumOfBlocks(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+}
+#endif
 
 // The sums of the lanes of four vectors.
 HWY_INLINE void SumsOfLanes(D d, V v0, V v1, V v2, V v3, float* HWY_RESTRICT sums) {
-#if HWY_HAVE_SCALABLE || HWY_TARGET == HWY_SCALAR
+#if HWY_HAVE_SCALABLE
   sums[0] = hn::GetLane(hn::SumOfLanes(d, v0));
   sums[1] = hn::GetLane(hn::SumOfLanes(d, v1));
   sums[2] = hn::GetLane(hn::SumOfLanes(d, v2));
@@ -45,10 +61,7 @@ HWY_INLINE void SumsOfLanes(D d, V v0, V v1, V v2, V v3, float* HWY_RESTRICT sum
   const auto p0 = hn::BitCast(d64, hn::Add(hn::InterleaveLower(d, v0, v1), hn::InterleaveUpper(d, v0, v1)));
   const auto p1 = hn::BitCast(d64, hn::Add(hn::InterleaveLower(d, v2, v3), hn::InterleaveUpper(d, v2, v3)));
   const V s = hn::Add(hn::BitCast(d, hn::InterleaveLower(d64, p0, p1)), hn::BitCast(d, hn::InterleaveUpper(d64, p0, p1)));
-  hn::StoreU(s, d, sums);
-  for (size_t i = 4; i < hn::Lanes(d); i += 4) {
-    for (size_t j = 0; j < 4; ++j) sums[j] += sums[i + j];
-  }
+  hn::StoreU(SumOfBlocks(d, s), D4(), sums);
 #endif
 }
 
@@ -57,10 +70,10 @@ template <size_t kRows, size_t kVectors, class T>
 HWY_NOINLINE void DotRows(const SkinnyBlock& s, size_t first, size_t valid, const float* HWY_RESTRICT x, float* y) {
   const D d;
   const size_t lanes = hn::Lanes(d);
-  const T* w = static_cast<const T*>(s.w.data) + static_cast<ptrdiff_t>(first) * s.w.row_stride;
+  const T* w = static_cast<const T*>(s.w) + static_cast<ptrdiff_t>(first) * s.w_stride;
   // Rows beyond the last are the last again; their sums are dropped.
 #define BNNS_ROW(r) \
-  [[maybe_unused]] const T* HWY_RESTRICT w##r = w + static_cast<ptrdiff_t>(HWY_MIN(size_t{r}, valid - 1)) * s.w.row_stride;
+  [[maybe_unused]] const T* HWY_RESTRICT w##r = w + static_cast<ptrdiff_t>(HWY_MIN(size_t{r}, valid - 1)) * s.w_stride;
   BNNS_EACH(BNNS_ROW)
 #undef BNNS_ROW
 #define BNNS_ZERO(r) [[maybe_unused]] V s##r##_0 = hn::Zero(d), s##r##_1 = hn::Zero(d), s##r##_2 = hn::Zero(d);
@@ -96,7 +109,7 @@ HWY_NOINLINE void DotRows(const SkinnyBlock& s, size_t first, size_t valid, cons
 #undef BNNS_LOAD
   }
 #undef BNNS_STEP
-  float sums[3][kRows + HWY_MAX_BYTES / sizeof(float)];
+  float sums[3][kRows];
 #define BNNS_SUMS(i)                                                                  \
   if constexpr (i < kVectors) {                                                       \
     SumsOfLanes(d, s0_##i, s1_##i, s2_##i, s3_##i, sums[i]);                          \
@@ -105,9 +118,14 @@ HWY_NOINLINE void DotRows(const SkinnyBlock& s, size_t first, size_t valid, cons
   BNNS_SUMS(0) BNNS_SUMS(1) BNNS_SUMS(2)
 #undef BNNS_SUMS
   for (size_t i = 0; i < kVectors; ++i) {
-    for (size_t r = 0; r < valid; ++r) {
-      float* to = y + i * s.y_vector_stride + (first + r) * s.y_row_stride;
-      *to = s.accumulate ? *to + sums[i][r] : sums[i][r];
+    float* to = y + i * s.y_vector_stride + first * s.y_row_stride;
+    if (s.y_row_stride == 1 && valid == kRows) {
+      for (size_t r = 0; r < kRows; r += hn::Lanes(D4())) {
+        const auto v = hn::LoadU(D4(), sums[i] + r);
+        hn::StoreU(s.accumulate ? hn::Add(hn::LoadU(D4(), to + r), v) : v, D4(), to + r);
+      }
+    } else {
+      for (size_t r = 0; r < valid; ++r, to += s.y_row_stride) *to = s.accumulate ? *to + sums[i][r] : sums[i][r];
     }
   }
 }
@@ -141,7 +159,7 @@ void DotTyped(const SkinnyBlock& s) {
   }
 }
 
-// y[j] (+)= sum over kDepth k of x[k] w(j, k), for the columns of one block. A chain of kDepth FMA per vector of y.
+// y[j] (+)= sum over kDepth k of x[k] w(j, k), for all columns. A chain of kDepth FMA per vector of y.
 template <size_t kDepth, class T>
 HWY_NOINLINE void AxpyStep(size_t count, const float* HWY_RESTRICT x, const T* HWY_RESTRICT w, ptrdiff_t w_stride,
                            float* HWY_RESTRICT y, bool accumulate) {
@@ -150,55 +168,100 @@ HWY_NOINLINE void AxpyStep(size_t count, const float* HWY_RESTRICT x, const T* H
 #define BNNS_ROW(r)                                                      \
   [[maybe_unused]] const T* HWY_RESTRICT w##r = w + r * w_stride;        \
   [[maybe_unused]] const V x##r = hn::Set(d, r < kDepth ? x[r] : 0.0f);
-  BNNS_EACH(BNNS_ROW)
+  BNNS_EACH16(BNNS_ROW)
 #undef BNNS_ROW
 #define BNNS_STEP(r) \
   if constexpr (r < kDepth) sum = hn::MulAdd(BNNS_LOAD(d, w##r + j), x##r, sum);
   size_t j = 0;
 #define BNNS_LOAD(d, p) LoadFloats(d, p)
-  if (accumulate) {
-    for (; j + lanes <= count; j += lanes) {
-      V sum = hn::LoadU(d, y + j);
-      BNNS_EACH(BNNS_STEP)
-      hn::StoreU(sum, d, y + j);
-    }
-  } else {
-    for (; j + lanes <= count; j += lanes) {
-      V sum = hn::Zero(d);
-      BNNS_EACH(BNNS_STEP)
-      hn::StoreU(sum, d, y + j);
-    }
+  for (; j + lanes <= count; j += lanes) {
+    V sum = accumulate ? hn::LoadU(d, y + j) : hn::Zero(d);
+    BNNS_EACH16(BNNS_STEP)
+    hn::StoreU(sum, d, y + j);
   }
 #undef BNNS_LOAD
   if (j < count) {
     const size_t left = count - j;
 #define BNNS_LOAD(d, p) LoadFirst(d, p, left)
     V sum = accumulate ? LoadFirst(d, y + j, left) : hn::Zero(d);
-    BNNS_EACH(BNNS_STEP)
+    BNNS_EACH16(BNNS_STEP)
     StoreFirst(sum, d, y + j, left);
 #undef BNNS_LOAD
   }
 #undef BNNS_STEP
 }
 
+// kCount vectors of y in registers over all of the depth; the last one holds `last` columns.
+template <size_t kCount, class T>
+HWY_NOINLINE void AxpyColumns(size_t depth, const float* HWY_RESTRICT x, const T* HWY_RESTRICT w, ptrdiff_t w_stride,
+                              float* HWY_RESTRICT y, size_t last, bool accumulate) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+#define BNNS_ZERO(i) [[maybe_unused]] V s##i = hn::Zero(d);
+  BNNS_EACH(BNNS_ZERO)
+#undef BNNS_ZERO
+  if (last == lanes) {
+    for (size_t k = 0; k < depth; ++k, w += w_stride) {
+      const V v = hn::Set(d, x[k]);
+#define BNNS_STEP(i) \
+  if constexpr (i < kCount) s##i = hn::MulAdd(LoadFloats(d, w + i * lanes), v, s##i);
+      BNNS_EACH(BNNS_STEP)
+#undef BNNS_STEP
+    }
+  } else {
+    for (size_t k = 0; k < depth; ++k, w += w_stride) {
+      const V v = hn::Set(d, x[k]);
+#define BNNS_STEP(i)                                                                              \
+  if constexpr (i + 1 < kCount) s##i = hn::MulAdd(LoadFloats(d, w + i * lanes), v, s##i);         \
+  if constexpr (i + 1 == kCount) s##i = hn::MulAdd(LoadFirst(d, w + i * lanes, last), v, s##i);
+      BNNS_EACH(BNNS_STEP)
+#undef BNNS_STEP
+    }
+  }
+#define BNNS_END(i)                                                                                   \
+  if constexpr (i < kCount) {                                                                         \
+    if (i + 1 < kCount || last == lanes) {                                                            \
+      hn::StoreU(accumulate ? hn::Add(hn::LoadU(d, y + i * lanes), s##i) : s##i, d, y + i * lanes);   \
+    } else {                                                                                          \
+      const V sum = accumulate ? hn::Add(LoadFirst(d, y + i * lanes, last), s##i) : s##i;             \
+      StoreFirst(sum, d, y + i * lanes, last);                                                        \
+    }                                                                                                 \
+  }
+  BNNS_EACH(BNNS_END)
+#undef BNNS_END
+}
+
+// Up to this many elements of w, y is better kept in registers than w read in long rows. A larger w is read several rows at
+// a time: 16 if it comes from memory, which keeps more of it on its way than 4 (25 against 19 GB/s on one Zen 4 core).
+inline constexpr size_t kShortRows = 65536;
+
 template <class T>
 void AxpyTyped(const SkinnyBlock& s) {
-  const size_t count = s.rows.size();
+  const size_t count = s.rows.size(), lanes = hn::Lanes(D());
+  const T* w = static_cast<const T*>(s.w) + s.rows.begin;
+  float* y = s.y + s.rows.begin;
+  if (count * s.depth <= kShortRows) {
+    for (size_t j = 0; j < count; j += 8 * lanes) {
+      const size_t left = HWY_MIN(count - j, 8 * lanes), vectors = (left + lanes - 1) / lanes;
+      const size_t last = left - (vectors - 1) * lanes;
+#define BNNS_CASE(i) \
+  case i + 1: AxpyColumns<i + 1, T>(s.depth, s.x, w + j, s.w_stride, y + j, last, s.accumulate); break;
+      switch (vectors) { BNNS_EACH(BNNS_CASE) }
+#undef BNNS_CASE
+    }
+    return;
+  }
   for (size_t k = 0; k < s.depth;) {
     const size_t left = s.depth - k;
-    const size_t step = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
-    const T* w = static_cast<const T*>(s.w.data) + s.rows.begin + static_cast<ptrdiff_t>(k) * s.w.depth_stride;
-    const auto run = step == 8 ? &AxpyStep<8, T> : step == 4 ? &AxpyStep<4, T> : step == 2 ? &AxpyStep<2, T> : &AxpyStep<1, T>;
-    for (size_t i = 0; i < s.vectors; ++i) {
-      const float* x = s.x + static_cast<ptrdiff_t>(i) * s.x_stride + k;
-      run(count, x, w, s.w.depth_stride, s.y + i * s.y_vector_stride + s.rows.begin, s.accumulate || k != 0);
-    }
+    const size_t step = left >= 16 && s.w_far ? 16 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+    const auto run = step == 16 ? &AxpyStep<16, T> : step == 4 ? &AxpyStep<4, T> : step == 2 ? &AxpyStep<2, T> : &AxpyStep<1, T>;
+    run(count, s.x + k, w + static_cast<ptrdiff_t>(k) * s.w_stride, s.w_stride, y, s.accumulate || k != 0);
     k += step;
   }
 }
 
 void Dot(const SkinnyBlock& s) {
-  switch (s.w.type) {
+  switch (s.type) {
     case FloatType::f32: return DotTyped<float>(s);
     case FloatType::f16: return DotTyped<hwy::float16_t>(s);
     case FloatType::bf16: return DotTyped<hwy::bfloat16_t>(s);
@@ -206,7 +269,7 @@ void Dot(const SkinnyBlock& s) {
 }
 
 void Axpy(const SkinnyBlock& s) {
-  switch (s.w.type) {
+  switch (s.type) {
     case FloatType::f32: return AxpyTyped<float>(s);
     case FloatType::f16: return AxpyTyped<hwy::float16_t>(s);
     case FloatType::bf16: return AxpyTyped<hwy::bfloat16_t>(s);
@@ -217,21 +280,24 @@ void RankOne(Range rows, size_t n, const float* HWY_RESTRICT x, const float* HWY
              size_t c_stride, bool accumulate, bool stream) {
   const D d;
   const size_t lanes = hn::Lanes(d);
+  const size_t whole = n / lanes * lanes, left = n - whole;
+  const V last = left ? LoadFirst(d, y + whole, left) : hn::Zero(d);
   for (size_t i = rows.begin; i < rows.end; ++i) {
     const V a = hn::Set(d, x[i]);
     float* row = c + i * c_stride;
-    size_t j = 0;
     if (accumulate) {
-      for (; j + lanes <= n; j += lanes) hn::StoreU(hn::MulAdd(a, hn::LoadU(d, y + j), hn::LoadU(d, row + j)), d, row + j);
-    } else if (stream) {
-      for (; j + lanes <= n; j += lanes) hn::Stream(hn::Mul(a, hn::LoadU(d, y + j)), d, row + j);
+      for (size_t j = 0; j < whole; j += lanes) {
+        hn::StoreU(hn::MulAdd(a, hn::LoadU(d, y + j), hn::LoadU(d, row + j)), d, row + j);
+      }
+      if (left) StoreFirst(hn::MulAdd(a, last, LoadFirst(d, row + whole, left)), d, row + whole, left);
+      continue;
+    }
+    if (stream) {
+      for (size_t j = 0; j < whole; j += lanes) hn::Stream(hn::Mul(a, hn::LoadU(d, y + j)), d, row + j);
     } else {
-      for (; j + lanes <= n; j += lanes) hn::StoreU(hn::Mul(a, hn::LoadU(d, y + j)), d, row + j);
+      for (size_t j = 0; j < whole; j += lanes) hn::StoreU(hn::Mul(a, hn::LoadU(d, y + j)), d, row + j);
     }
-    if (j < n) {
-      const V b = LoadFirst(d, y + j, n - j);
-      StoreFirst(accumulate ? hn::MulAdd(a, b, LoadFirst(d, row + j, n - j)) : hn::Mul(a, b), d, row + j, n - j);
-    }
+    if (left) StoreFirst(hn::Mul(a, last), d, row + whole, left);
   }
   if (stream) hwy::FlushStream();
 }

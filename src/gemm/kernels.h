@@ -27,8 +27,8 @@ struct GemmBlock {
   bool a_depth_contiguous = false;
 
   // B in panels of TileKernels::columns columns. Panel p starts at b + p * b_panel_stride; element (k, j) of it is at
-  // k * b_stride + j. Whole vectors are read, so a last panel that is not full must be a padded copy: b_tail, unless null
-  // (all panels are then padded).
+  // k * b_stride + j. A last panel that is not full must be a padded
+  // copy, unless TileKernels::masks: b_tail, or null if all panels are padded anyway.
   const float* b = nullptr;
   ptrdiff_t b_panel_stride = 0, b_stride = 0;
   const float* b_tail = nullptr;
@@ -46,15 +46,18 @@ struct GemmBlock {
   bool stream = false;   // non-temporal stores: overwrite only, rows of C 64-byte aligned
 };
 
-// y_i[j] = sum_k x_i[k] * w(j, k) for the few vectors x_i and the many rows w(j, :) of a plain matrix.
+// y_i[j] = or += sum_k x_i[k] * w(j, k) for the few vectors x_i and the many rows w(j, :) of a plain matrix.
 struct SkinnyBlock {
-  size_t vectors = 0;   // how many x
+  size_t vectors = 0;   // how many x; 1 for axpy
   Range rows;           // of w
   size_t depth = 0;
   const float* x = nullptr;   // x_i[k] at x[i * x_stride + k]
   ptrdiff_t x_stride = 0;
-  Lens w;                     // plain; depth_contiguous for dot, rows_contiguous for axpy
-  float* y = nullptr;         // y_i[j] at y[i * y_vector_stride + j * y_row_stride]; axpy needs y_row_stride == 1
+  const void* w = nullptr;    // w(j, k) at w[j * w_stride + k] for dot, at w[j + k * w_stride] for axpy
+  FloatType type = FloatType::f32;
+  ptrdiff_t w_stride = 0;
+  bool w_far = false;         // axpy: w is expected in memory rather than in cache
+  float* y = nullptr;         // y_i[j] at y[i * y_vector_stride + j * y_row_stride]; y_row_stride is 1 for axpy
   size_t y_vector_stride = 0, y_row_stride = 0;
   bool accumulate = false;
 };
@@ -63,12 +66,13 @@ struct SkinnyBlock {
 // a call cannot mix tile sizes.
 struct TileKernels {
   size_t rows = 0, columns = 0;   // of a full tile
+  bool masks = false;             // a last panel of B that is not full may be read in place: b_tail is not needed
   void (*block)(const GemmBlock&) = nullptr;
 };
 TileKernels tile_kernels(Isa isa) noexcept;
 
-// Few vectors against a matrix: vectors along the depth with one horizontal sum per element of y (skinny_dot), or along
-// the rows of w with y updated in place (skinny_axpy).
+// Few vectors against a matrix: SIMD along the depth with one horizontal sum per element of y (skinny_dot), or along the
+// rows of w (skinny_axpy).
 void skinny_dot(const SkinnyBlock& block) noexcept;
 void skinny_axpy(const SkinnyBlock& block) noexcept;
 

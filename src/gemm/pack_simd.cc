@@ -129,19 +129,19 @@ HWY_INLINE void TransposeBlocks(D d, V& v0, V& v1, V& v2, V& v3) {
   v3 = hn::BitCast(d, hn::InterleaveUpper(d64, p2, p3));
 }
 
-// to[j * stride] for j = 0 .. lanes - 1 is column j of the block whose row i begins at rows[i] + k. Stores go upwards in j
+// to[j * stride] for j < count <= lanes is column j of the block whose row i begins at rows[i] + k. Stores go upwards in j
 // (see the overhang above). load(d, p) reads a vector.
 template <class T, class Load>
-HWY_INLINE void TransposeStore(D d, const T* const* rows, size_t k, size_t stride, float* to, Load load) {
+HWY_INLINE void TransposeStore(D d, const T* const* rows, size_t k, size_t count, size_t stride, float* to, Load load) {
 #define BNNS_LOAD4(name, i)                                                                                        \
   V name##0 = load(d, rows[i] + k), name##1 = load(d, rows[i + 1] + k), name##2 = load(d, rows[i + 2] + k),        \
     name##3 = load(d, rows[i + 3] + k);                                                                            \
   TransposeBlocks(d, name##0, name##1, name##2, name##3);
-#define BNNS_STORE4(v0, v1, v2, v3, j)          \
-  hn::StoreU(v0, d, to + (j + 0) * stride);     \
-  hn::StoreU(v1, d, to + (j + 1) * stride);     \
-  hn::StoreU(v2, d, to + (j + 2) * stride);     \
-  hn::StoreU(v3, d, to + (j + 3) * stride);
+#define BNNS_STORE4(v0, v1, v2, v3, j)                          \
+  if (j + 0 < count) hn::StoreU(v0, d, to + (j + 0) * stride);  \
+  if (j + 1 < count) hn::StoreU(v1, d, to + (j + 1) * stride);  \
+  if (j + 2 < count) hn::StoreU(v2, d, to + (j + 2) * stride);  \
+  if (j + 3 < count) hn::StoreU(v3, d, to + (j + 3) * stride);
 #if HWY_TARGET == HWY_AVX3
   // Block b of an a_j, b_j, c_j, e_j holds column 4 b + j of four rows: a 4 x 4 transpose of blocks is left.
   BNNS_LOAD4(a, 0) BNNS_LOAD4(b, 4) BNNS_LOAD4(c, 8) BNNS_LOAD4(e, 12)
@@ -187,13 +187,12 @@ void PackDepth(const Source<T>& s, const PackedBlock& out) {
       float* to = panel + r;
       size_t k = 0;
       for (; k + lanes <= s.depth; k += lanes) {
-        TransposeStore(d, row, k, out.tile, to + k * out.tile,
+        TransposeStore(d, row, k, lanes, out.tile, to + k * out.tile,
                        [](D d, const T* p) HWY_ATTR { return LoadFloats(d, p); });
       }
       if (const size_t left = s.depth - k) {
-        HWY_ALIGN float block[kLanes * kLanes];
-        TransposeStore(d, row, k, lanes, block, [left](D d, const T* p) HWY_ATTR { return LoadFirst(d, p, left); });
-        for (size_t j = 0; j < left; ++j) hn::StoreU(hn::Load(d, block + j * lanes), d, to + (k + j) * out.tile);
+        TransposeStore(d, row, k, left, out.tile, to + k * out.tile,
+                       [left](D d, const T* p) HWY_ATTR { return LoadFirst(d, p, left); });
       }
     }
   }

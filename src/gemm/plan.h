@@ -17,29 +17,33 @@ inline size_t round_up(size_t a, size_t b) {
 
 // C has unit column stride; a problem with transposed C arrives here with its operands exchanged.
 struct GemmCall {
-  size_t m = 0, n = 0, k = 0;
-  GemmInit init = GemmInit::overwrite;
-  Lens a, b;
-  float* c = nullptr;
-  size_t c_stride = 0;
-  const float* bias = nullptr;
-  GemmEpilogue epilogue;
-  bool exchanged = false;   // rows and columns mean the caller's columns and rows
-  size_t threads = 1;
+  size_t m, n, k;
+  GemmInit init;
+  const Lens &a, &b;
+  float* c;
+  size_t c_stride;
+  const float* bias;
+  const GemmEpilogue& epilogue;
+  bool exchanged;   // rows and columns mean the caller's columns and rows
+  size_t threads;
 
   // Writes the part of init that precedes the sum into a block of C; true when the sum must then be added to it.
   bool prepare(Range rows, Range columns) const;
   void finish(Range rows, Range columns) const;
 };
 
+// threads_for without a call where one thread is the answer.
+inline size_t threads_of(const GemmCall& call, size_t tasks, size_t work) {
+  return call.threads == 1 || tasks == 1 || work < 2 * kMinThreadWork ? 1 : threads_for(call.threads, tasks, work);
+}
+
 // From this size on, C is written around the caches: it would not stay in them anyway.
 inline constexpr size_t kStreamBytes = size_t{16} << 20;
 bool can_stream(const GemmCall& call) noexcept;
 
 // One of m, n is tiny, or k is 1 (skinny.cc).
-bool skinny_accepts(const GemmCall& call) noexcept;
-size_t skinny_workspace_bytes(const GemmCall& call) noexcept;
-void skinny_run(const GemmCall& call, void* workspace) noexcept;
+bool skinny_workspace_bytes(const GemmCall& call, size_t* bytes) noexcept;   // false: not for this path
+bool skinny_run(const GemmCall& call, void* workspace) noexcept;             // false: not for this path, nothing done
 
 // Everything else (tiles.cc).
 size_t tiles_workspace_bytes(const GemmCall& call) noexcept;

@@ -1,6 +1,7 @@
 #include "src/gemm/tile_plan.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace bnns::detail {
 namespace {
@@ -14,11 +15,15 @@ constexpr size_t kMaxTasks = 16;              // beyond this, blocks are as larg
 constexpr size_t kAheadBytes = 8 << 20;       // of one operand at a time
 constexpr size_t kDirectSize = 16384;         // elements of B: they stay in cache as they are
 constexpr size_t kDirectColumns = 256;        // beyond this, packing a tile of A costs less than it saves
+constexpr size_t kWorkPerByte = 4;            // multiply-adds in cache that take as long as a unit of kMinThreadWork
 constexpr size_t kSlack = 16;                 // floats behind a panel (pack.h)
 
-// Rows this far apart fall on few sets of L1 and push each other out.
-bool stride_collides(ptrdiff_t stride) {
-  return stride % 256 == 0;
+// Whether `count` lines, a stride of floats apart, fall on so few sets of a cache that they push each other out. The caches
+// have 8 ways or more; `span` is the size of a way: 4 KB in L1, 128 KB in L2.
+constexpr size_t kL1Way = 4096, kL2Way = 131072;
+bool stride_collides(ptrdiff_t stride, size_t count, size_t span) {
+  const size_t bytes = static_cast<size_t>(stride < 0 ? -stride : stride) * sizeof(float);
+  return count > 7 * (span / std::gcd(span, bytes));
 }
 
 void set_depth_block(const GemmCall& call, TilePlan& p, size_t most) {
@@ -68,14 +73,18 @@ void choose_blocks(const GemmCall& call, TilePlan& p) {
 }
 
 void choose_sources(const GemmCall& call, TilePlan& p) {
-  const bool a_collides = stride_collides(call.a.row_stride == 1 ? call.a.depth_stride : call.a.row_stride);
-  if (is_plain(call.b) && call.b.row_stride == 1 && !stride_collides(call.b.depth_stride) && call.k * call.n <= kDirectSize) {
+  const bool small = call.k * call.n <= kDirectSize;
+  if (is_plain(call.b) && call.b.row_stride == 1 && small && !stride_collides(call.b.depth_stride, p.depth_block, kL2Way)) {
     p.b = Source::direct;
   } else if (p.row_blocks > 1 || call.m > call.k) {
     p.b = Source::ahead;   // also where C is larger than B: C is then written row by row
   }
-  const bool orders = call.a.row_stride == 1 || (call.a.depth_stride == 1 && p.b != Source::inside);
-  if (is_plain(call.a) && orders && !a_collides && p.column_block <= kDirectColumns) {
+  // With contiguous rows a step reads one line of A, which may come from L2; with contiguous depth it reads a line per row,
+  // the same for 16 steps, and they must stay in L1.
+  const size_t panels = p.column_block / p.kernels.columns;
+  const bool by_rows = call.a.row_stride == 1 && (panels <= 2 || !stride_collides(call.a.depth_stride, p.depth_block, kL2Way));
+  const bool by_depth = call.a.depth_stride == 1 && (p.b != Source::inside || small) && !stride_collides(call.a.row_stride, p.tile_rows, kL1Way);
+  if (is_plain(call.a) && (by_rows || by_depth) && p.column_block <= kDirectColumns) {
     p.a = Source::direct;
   } else if (p.column_blocks > 1) {
     p.a = Source::ahead;
@@ -116,9 +125,10 @@ TilePlan make_tile_plan(const GemmCall& call, Isa isa) {
     p.slice_floats = p.slice_stride * call.m;
   }
   if (p.a == Source::inside) p.thread_floats += p.a_panel * (p.b == Source::inside ? p.tiles(p.row_block) : 1);
-  if (p.b == Source::inside || (p.b == Source::direct && call.n % p.kernels.columns != 0)) p.thread_floats += p.b_panel;
+  const bool b_tail = p.b == Source::direct && call.n % p.kernels.columns != 0 && !p.kernels.masks;
+  if (p.b == Source::inside || b_tail) p.thread_floats += p.b_panel;
   p.thread_floats = round_up(p.thread_floats, 16);
-  p.threads = threads_for(call.threads, p.row_chunk * p.column_chunk * p.slices, call.m * call.n * call.k);
+  p.threads = threads_of(call, p.row_chunk * p.column_chunk * p.slices, call.m * call.n * call.k / kWorkPerByte);
   return p;
 }
 

@@ -68,7 +68,7 @@ class Runner {
     const size_t tasks = (a_tasks + b_tasks) * phase_.depth_blocks.size();
     if (tasks == 0) return;
     const size_t work = (a_tasks * a_step + b_tasks * b_step) * call_.k;
-    parallel_for(tasks, threads_for(p_.threads, tasks, work), [&](size_t task, size_t) {
+    parallel_for(tasks, p_.threads == 1 ? 1 : threads_for(p_.threads, tasks, work), [&](size_t task, size_t) {
       const size_t block = phase_.depth_blocks.begin + task / (a_tasks + b_tasks);
       const size_t i = task % (a_tasks + b_tasks);
       if (i < a_tasks) {
@@ -192,7 +192,7 @@ class Runner {
       g.b = b_at(columns.begin, depth.begin);
       g.b_panel_stride = static_cast<ptrdiff_t>(width);
       g.b_stride = call_.b.depth_stride;
-      if (const size_t tail = columns.size() % width) {
+      if (const size_t tail = columns.size() % width; tail != 0 && !p_.kernels.masks) {
         pack(call_.b, {columns.end - tail, columns.end}, depth, {scratch, width, p_.b_panel});
         g.b_tail = scratch;
         scratch += p_.b_panel;
@@ -215,7 +215,7 @@ class Runner {
   // C = init + slice 0 + slice 1 + ...
   void add_slices() const {
     const size_t rows = std::max<size_t>(1, 16384 / call_.n), tasks = divide_up(call_.m, rows);
-    parallel_for(tasks, threads_for(p_.threads, tasks, p_.slice_floats * p_.slices), [&](size_t task, size_t) {
+    parallel_for(tasks, p_.threads == 1 ? 1 : threads_for(p_.threads, tasks, p_.slice_floats * p_.slices), [&](size_t task, size_t) {
       const Range part{task * rows, std::min(call_.m, (task + 1) * rows)};
       const bool accumulate = call_.prepare(part, {0, call_.n});
       for (size_t i = part.begin; i < part.end; ++i) {

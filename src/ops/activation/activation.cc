@@ -7,12 +7,42 @@ namespace {
 
 constexpr const char* kOp = "activation";
 
-constexpr const char* kNames[] = {
-    "identity", "relu", "leaky_relu", "sigmoid", "tanh", "scaled_tanh", "abs", "linear", "clamp",
-    "integer_linear_saturate", "integer_linear_saturate_per_channel", "softmax", "gelu_approximation", "gumbel",
-    "gumbel_max", "hard_sigmoid", "softplus", "softsign", "elu", "clamped_leaky_relu", "linear_with_bias",
-    "log_softmax", "log_sigmoid", "selu", "celu", "hard_shrink", "soft_shrink", "tanh_shrink", "threshold",
-    "prelu_per_channel", "hard_swish", "silu", "relu6", "erf", "gelu", "gelu_approximation_sigmoid"};
+constexpr const char* kNames[] = {"identity",
+                                  "relu",
+                                  "leaky_relu",
+                                  "sigmoid",
+                                  "tanh",
+                                  "scaled_tanh",
+                                  "abs",
+                                  "linear",
+                                  "clamp",
+                                  "integer_linear_saturate",
+                                  "integer_linear_saturate_per_channel",
+                                  "softmax",
+                                  "gelu_approximation",
+                                  "gumbel",
+                                  "gumbel_max",
+                                  "hard_sigmoid",
+                                  "softplus",
+                                  "softsign",
+                                  "elu",
+                                  "clamped_leaky_relu",
+                                  "linear_with_bias",
+                                  "log_softmax",
+                                  "log_sigmoid",
+                                  "selu",
+                                  "celu",
+                                  "hard_shrink",
+                                  "soft_shrink",
+                                  "tanh_shrink",
+                                  "threshold",
+                                  "prelu_per_channel",
+                                  "hard_swish",
+                                  "silu",
+                                  "relu6",
+                                  "erf",
+                                  "gelu",
+                                  "gelu_approximation_sigmoid"};
 constexpr size_t kFunctions = sizeof kNames / sizeof kNames[0];
 static_assert(kFunctions == BNNSActivationFunctionGELUApproximationSigmoid + 1);
 
@@ -24,7 +54,8 @@ void check_function(BNNSActivationFunction function, const char* op) {
 }
 
 void check_tensor(const Tensor& t, const char* field) {
-  if (is_indexed(t.type)) fail_unsupported("%s: %s has type %s: only weights are indexed", kOp, field, type_name(t.type));
+  if (is_indexed(t.type))
+    fail_unsupported("%s: %s has type %s: only weights are indexed", kOp, field, type_name(t.type));
   if (t.layout == BNNSDataLayoutConvolutionWeightsOIHW_Pack32) {
     fail_unsupported("%s: %s.layout is OIHW_Pack32: only convolution weights are packed", kOp, field);
   }
@@ -97,8 +128,10 @@ void check_gumbel_max(const ActivationProblem& p) {
   }
   if (p.o.count != p.i.count / length) {
     if (p.o.count == p.i.count) {
-      fail_unsupported("%s: gumbel_max into %zu elements is not offered; o_desc has 1 element along the axis and "
-                       "receives the index", kOp, p.o.count);
+      fail_unsupported(
+          "%s: gumbel_max into %zu elements is not offered; o_desc has 1 element along the axis and "
+          "receives the index",
+          kOp, p.o.count);
     }
     fail_invalid("%s: o_desc has %zu elements, expected %zu = %zu / %zu (one index per row)", kOp, p.o.count,
                  p.i.count / length, p.i.count, length);
@@ -123,7 +156,8 @@ Activation make_fused_activation(const BNNSActivation& activation, const char* o
                        activation_name(activation.function));
     case BNNSActivationFunctionPReLUPerChannel:
       return {BNNSActivationFunctionLeakyRectifiedLinear, activation.alpha, activation.beta};
-    default: return {activation.function, activation.alpha, activation.beta};
+    default:
+      return {activation.function, activation.alpha, activation.beta};
   }
 }
 
@@ -144,19 +178,23 @@ bool has_derivative_from_output(const Activation& activation) noexcept {
     case BNNSActivationFunctionLogSigmoid:
     case BNNSActivationFunctionSELU:
     case BNNSActivationFunctionThreshold:
-    case BNNSActivationFunctionReLU6: return true;
+    case BNNSActivationFunctionReLU6:
+      return true;
     // The sign of y tells the branch only while alpha x and x have the same sign.
     case BNNSActivationFunctionLeakyRectifiedLinear:
     case BNNSActivationFunctionELU:
     case BNNSActivationFunctionClampedLeakyRectifiedLinear:
-    case BNNSActivationFunctionPReLUPerChannel: return activation.alpha > 0;
+    case BNNSActivationFunctionPReLUPerChannel:
+      return activation.alpha > 0;
     // y is divided by alpha, or is zero on the whole band |x| < |alpha| and nowhere else.
     case BNNSActivationFunctionScaledTanh:
     case BNNSActivationFunctionSoftplus:
     case BNNSActivationFunctionCELU:
     case BNNSActivationFunctionHardShrink:
-    case BNNSActivationFunctionSoftShrink: return activation.alpha != 0;
-    default: return false;
+    case BNNSActivationFunctionSoftShrink:
+      return activation.alpha != 0;
+    default:
+      return false;
   }
 }
 
@@ -179,20 +217,26 @@ ActivationProblem make_activation_problem(const BNNSLayerParametersActivation* l
   }
   switch (a.function) {
     case BNNSActivationFunctionIntegerLinearSaturate:
-    case BNNSActivationFunctionIntegerLinearSaturatePerChannel: read_integer_function(a, &p); break;
-    case BNNSActivationFunctionPReLUPerChannel: p.channels = channels_of(p.i, false, "PReLUPerChannel"); break;
+    case BNNSActivationFunctionIntegerLinearSaturatePerChannel:
+      read_integer_function(a, &p);
+      break;
+    case BNNSActivationFunctionPReLUPerChannel:
+      p.channels = channels_of(p.i, false, "PReLUPerChannel");
+      break;
     case BNNSActivationFunctionIdentity:
       // Integers to integers without a bias stay integers: f32 in between would lose the bits beyond 24.
       p.integer = is_integer(p.i.type) && is_integer(p.o.type) && type_bytes(p.i.type) && type_bytes(p.o.type) &&
                   p.i.scale == p.o.scale && p.i.bias == 0 && p.o.bias == 0;
       break;
-    default: break;
+    default:
+      break;
   }
   return p;
 }
 
 std::string ActivationProblem::text() const {
-  std::string result = std::string("activation ") + activation_name(activation.function) + " " + i.text() + " -> " + o.text();
+  std::string result =
+      std::string("activation ") + activation_name(activation.function) + " " + i.text() + " -> " + o.text();
   if (row_axes > 1) result += " axes " + std::to_string(row_axes);
   return result;
 }

@@ -32,7 +32,7 @@ struct Activation {
 // saturation, Gumbel noise). PReLUPerChannel becomes LeakyRectifiedLinear: fused, all channels share alpha.
 Activation make_fused_activation(const BNNSActivation& activation, const char* op);
 
-const char* activation_name(BNNSActivationFunction function) noexcept;   // "relu", "gelu", ...
+const char* activation_name(BNNSActivationFunction function) noexcept;  // "relu", "gelu", ...
 
 // Whether f' can be computed from y for this function and these numbers (K8).
 bool has_derivative_from_output(const Activation& activation) noexcept;
@@ -63,15 +63,15 @@ void gumbel_forward(const Activation& activation, const float* u, float* y, size
 struct ActivationProblem {
   Activation activation;
   Tensor i, o;
-  uint32_t row_axes = 0;   // Softmax, LogSoftmax, GumbelMax: bit k is the axis of i.size[k], bit i.rank the batch
-  size_t channels = 0;     // PReLUPerChannel, IntegerLinearSaturatePerChannel
-  bool integer = false;    // computed on integers as they are stored: (iscale x + ioffset) >> ishift, saturated
+  uint32_t row_axes = 0;  // Softmax, LogSoftmax, GumbelMax: bit k is the axis of i.size[k], bit i.rank the batch
+  size_t channels = 0;    // PReLUPerChannel, IntegerLinearSaturatePerChannel
+  bool integer = false;   // computed on integers as they are stored: (iscale x + ioffset) >> ishift, saturated
   int32_t iscale = 1, ioffset = 0, ishift = 0;
-  const int32_t* iscale_per_channel = nullptr;   // the client's; the filter copies them
+  const int32_t* iscale_per_channel = nullptr;  // the client's; the filter copies them
   const int32_t* ioffset_per_channel = nullptr;
   const int32_t* ishift_per_channel = nullptr;
 
-  std::string text() const;   // "activation softmax f32 10 -> f32 10"
+  std::string text() const;  // "activation softmax f32 10 -> f32 10"
 };
 
 // Every check that does not depend on data pointers.

@@ -22,6 +22,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+namespace {
 
 // g = dy slope(s), s = x or y.
 template <class F>
@@ -74,7 +75,7 @@ void BackwardFromOutput(const Activation& activation, const float* y, const floa
         const auto inside = hn::And(hn::Gt(v, hn::Zero(d)), hn::Lt(v, hn::Set(d, 1.0f)));
         return hn::IfThenElseZero(inside, hn::Set(d, alpha));
       });
-    case BNNSActivationFunctionSoftplus:   // alpha beta (1 - e^(-y/alpha))
+    case BNNSActivationFunctionSoftplus:  // alpha beta (1 - e^(-y/alpha))
       return Backward(y, dy, g, n, [alpha, beta](auto d, auto v) HWY_ATTR {
         return hn::Mul(hn::Set(d, -alpha * beta), Expm1(d, hn::Div(v, hn::Set(d, -alpha))));
       });
@@ -107,14 +108,14 @@ void BackwardFromOutput(const Activation& activation, const float* y, const floa
     case BNNSActivationFunctionSoftShrink:
       return Backward(y, dy, g, n, [](auto d, auto v) HWY_ATTR { return Indicator(d, hn::Ne(v, hn::Zero(d))); });
     case BNNSActivationFunctionThreshold:
-      return Backward(y, dy, g, n, [beta](auto d, auto v) HWY_ATTR {
-        return Indicator(d, hn::Ne(v, hn::Set(d, beta)));
-      });
+      return Backward(y, dy, g, n,
+                      [beta](auto d, auto v) HWY_ATTR { return Indicator(d, hn::Ne(v, hn::Set(d, beta))); });
     case BNNSActivationFunctionReLU6:
       return Backward(y, dy, g, n, [](auto d, auto v) HWY_ATTR {
         return Indicator(d, hn::And(hn::Gt(v, hn::Zero(d)), hn::Lt(v, hn::Set(d, 6.0f))));
       });
-    default: return ScaleGradient(1, dy, g, n);   // not reached: has_derivative_from_output says which come here
+    default:
+      return ScaleGradient(1, dy, g, n);  // not reached: has_derivative_from_output says which come here
   }
 }
 
@@ -138,7 +139,7 @@ void BackwardFromInput(const Activation& activation, const float* x, const float
       });
     case BNNSActivationFunctionSigmoid:
       return Backward(x, dy, g, n, [](auto d, auto v) HWY_ATTR { return SigmoidWithSlope(d, v).slope; });
-    case BNNSActivationFunctionTanh:   // 1 - tanh^2 x = 4 sigmoid'(2x)
+    case BNNSActivationFunctionTanh:  // 1 - tanh^2 x = 4 sigmoid'(2x)
       return Backward(x, dy, g, n, [](auto d, auto v) HWY_ATTR {
         return hn::Mul(hn::Set(d, 4.0f), SigmoidWithSlope(d, hn::Add(v, v)).slope);
       });
@@ -208,10 +209,9 @@ void BackwardFromInput(const Activation& activation, const float* x, const float
         return hn::Mul(t, t);
       });
     case BNNSActivationFunctionThreshold:
-      return Backward(x, dy, g, n, [alpha](auto d, auto v) HWY_ATTR {
-        return Indicator(d, hn::Gt(v, hn::Set(d, alpha)));
-      });
-    case BNNSActivationFunctionHardSwish:   // 0 up to -3, (2x + 3) / 6 between, 1 from 3
+      return Backward(x, dy, g, n,
+                      [alpha](auto d, auto v) HWY_ATTR { return Indicator(d, hn::Gt(v, hn::Set(d, alpha))); });
+    case BNNSActivationFunctionHardSwish:  // 0 up to -3, (2x + 3) / 6 between, 1 from 3
       return Backward(x, dy, g, n, [](auto d, auto v) HWY_ATTR {
         const auto inner = hn::MulAdd(v, hn::Set(d, 1.0f / 3), hn::Set(d, 0.5f));
         const auto left = hn::IfThenElseZero(hn::Gt(v, hn::Set(d, -3.0f)), inner);
@@ -223,7 +223,7 @@ void BackwardFromInput(const Activation& activation, const float* x, const float
       return Backward(x, dy, g, n, [](auto d, auto v) HWY_ATTR {
         return Indicator(d, hn::And(hn::Gt(v, hn::Zero(d)), hn::Lt(v, hn::Set(d, 6.0f))));
       });
-    case BNNSActivationFunctionErf:   // 2 / sqrt(pi) e^-x^2
+    case BNNSActivationFunctionErf:  // 2 / sqrt(pi) e^-x^2
       return Backward(x, dy, g, n, [](auto d, auto v) HWY_ATTR {
         return hn::Mul(hn::Set(d, 1.1283791670955126f), ExpNegSquare(d, v));
       });
@@ -231,7 +231,8 @@ void BackwardFromInput(const Activation& activation, const float* x, const float
       return Backward(x, dy, g, n, [](auto d, auto v) HWY_ATTR { return GeluSlope(d, v); });
     case BNNSActivationFunctionGELUApproximationSigmoid:
       return Backward(x, dy, g, n, [](auto d, auto v) HWY_ATTR { return SwishSlope(d, v, 1.702f); });
-    default: return ScaleGradient(1, dy, g, n);   // not reached
+    default:
+      return ScaleGradient(1, dy, g, n);  // not reached
   }
 }
 
@@ -247,6 +248,7 @@ float LeakyAlphaGradient(const float* x, const float* dy, size_t n) {
   });
 }
 
+}  // namespace
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -257,11 +259,18 @@ namespace {
 // Functions whose derivative is a constant need neither x nor y.
 bool constant_slope(const Activation& activation, float* slope) {
   switch (activation.function) {
-    case BNNSActivationFunctionIdentity: *slope = 1; return true;
+    case BNNSActivationFunctionIdentity:
+      *slope = 1;
+      return true;
     case BNNSActivationFunctionLinear:
-    case BNNSActivationFunctionLinearWithBias: *slope = activation.alpha; return true;
-    case BNNSActivationFunctionGumbel: *slope = 0; return true;
-    default: return false;
+    case BNNSActivationFunctionLinearWithBias:
+      *slope = activation.alpha;
+      return true;
+    case BNNSActivationFunctionGumbel:
+      *slope = 0;
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -69,11 +69,16 @@ double peer(BNNSActivationFunction function, const float* x, float* y, size_t n,
     });
   };
   switch (function) {
-    case BNNSActivationFunctionRectifiedLinear: return eltwise(algorithm::eltwise_relu);
-    case BNNSActivationFunctionSigmoid: return eltwise(algorithm::eltwise_logistic);
-    case BNNSActivationFunctionTanh: return eltwise(algorithm::eltwise_tanh);
-    case BNNSActivationFunctionGELU: return eltwise(algorithm::eltwise_gelu_erf);
-    case BNNSActivationFunctionGELUApproximation: return eltwise(algorithm::eltwise_gelu_tanh);
+    case BNNSActivationFunctionRectifiedLinear:
+      return eltwise(algorithm::eltwise_relu);
+    case BNNSActivationFunctionSigmoid:
+      return eltwise(algorithm::eltwise_logistic);
+    case BNNSActivationFunctionTanh:
+      return eltwise(algorithm::eltwise_tanh);
+    case BNNSActivationFunctionGELU:
+      return eltwise(algorithm::eltwise_gelu_erf);
+    case BNNSActivationFunctionGELUApproximation:
+      return eltwise(algorithm::eltwise_gelu_tanh);
     case BNNSActivationFunctionSoftmax: {
       const softmax_forward::desc d(prop_kind::forward_inference, md, 1);
       const softmax_forward primitive(softmax_forward::primitive_desc(d, cpu));
@@ -82,7 +87,8 @@ double peer(BNNSActivationFunction function, const float* x, float* y, size_t n,
         queue.wait();
       });
     }
-    default: return 0;
+    default:
+      return 0;
   }
 #else
   (void)function, (void)x, (void)y, (void)n, (void)row;

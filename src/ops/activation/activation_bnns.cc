@@ -37,8 +37,7 @@ BNNSNDArrayDescriptor vector_of(const BNNSVectorDescriptor& v) {
 }  // namespace
 
 BNNSFilter BNNSFilterCreateVectorActivationLayer(const BNNSVectorDescriptor* in_desc,
-                                                 const BNNSVectorDescriptor* out_desc,
-                                                 const BNNSActivation* activation,
+                                                 const BNNSVectorDescriptor* out_desc, const BNNSActivation* activation,
                                                  const BNNSFilterParameters* filter_params) noexcept {
   return guarded("BNNSFilterCreateVectorActivationLayer", BNNSFilter{}, [&] {
     const Options options = read_options(filter_params, "activation");
@@ -63,7 +62,6 @@ int BNNSDirectApplyActivationBatch(const BNNSLayerParametersActivation* layer_pa
 }
 
 BNNSNDArrayDescriptor BNNSGetPointer(BNNSFilter filter, BNNSPointerSpecifier target) noexcept {
-  return guarded("BNNSGetPointer", BNNSNDArrayDescriptor{}, [&] {
-    return from_handle<ActivationFilter>(filter, FilterKind::activation).pointer(target);
-  });
+  return guarded("BNNSGetPointer", BNNSNDArrayDescriptor{},
+                 [&] { return from_handle<ActivationFilter>(filter, FilterKind::activation).pointer(target); });
 }

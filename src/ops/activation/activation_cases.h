@@ -11,7 +11,7 @@
 
 namespace bnns::testing {
 
-inline constexpr double kUlp = 0x1p-23;   // the largest ratio of a float's last place to its value
+inline constexpr double kUlp = 0x1p-23;  // the largest ratio of a float's last place to its value
 
 inline std::vector<Activation> element_cases() {
   return {{BNNSActivationFunctionIdentity, 0, 0},
@@ -66,8 +66,11 @@ inline double forward_bound(const Activation& a, double x) {
       scale += 3 * std::fabs(x * ref::activation_derivative(a, x) - ref::activation_forward(a, x)) + 3 * f;
       break;
     case BNNSActivationFunctionHardSigmoid:
-    case BNNSActivationFunctionLinearWithBias: scale = std::fabs(a.alpha * x) + std::fabs(a.beta); break;
-    default: break;
+    case BNNSActivationFunctionLinearWithBias:
+      scale = std::fabs(a.alpha * x) + std::fabs(a.beta);
+      break;
+    default:
+      break;
   }
   return kUlp * scale + subnormal_error(a, x);
 }
@@ -75,18 +78,28 @@ inline double forward_bound(const Activation& a, double x) {
 // The derivative is 5 ulp of the sum of its terms, again with |w| ulp where w was rounded.
 inline double backward_bound_from_input(const Activation& a, double x) {
   const double derivative = std::fabs(ref::activation_derivative(a, x));
-  double scale = derivative, factor = 0;   // factor: what a subnormal slope is multiplied by
+  double scale = derivative, factor = 0;  // factor: what a subnormal slope is multiplied by
   const auto swish = [x, &factor](double w, double dw) {
     const double slope = ref::sigmoid(w) * ref::sigmoid(-w);
     factor = slope == 0 ? 0 : std::fabs(x * dw);
     return ref::sigmoid(w) + factor * slope;
   };
   switch (a.function) {
-    case BNNSActivationFunctionScaledTanh: scale *= 1 + std::fabs(2 * a.beta * x); break;
-    case BNNSActivationFunctionSoftplus: scale *= 1 + std::fabs(a.beta * x); break;
-    case BNNSActivationFunctionCELU: scale *= x < 0 ? 1 + std::fabs(x / a.alpha) : 1; break;
-    case BNNSActivationFunctionHardSwish: scale = x > -3 && x < 3 ? std::fabs(x) / 3 + 0.5 : derivative; break;
-    case BNNSActivationFunctionSiLU: scale = swish(x, 1); break;
+    case BNNSActivationFunctionScaledTanh:
+      scale *= 1 + std::fabs(2 * a.beta * x);
+      break;
+    case BNNSActivationFunctionSoftplus:
+      scale *= 1 + std::fabs(a.beta * x);
+      break;
+    case BNNSActivationFunctionCELU:
+      scale *= x < 0 ? 1 + std::fabs(x / a.alpha) : 1;
+      break;
+    case BNNSActivationFunctionHardSwish:
+      scale = x > -3 && x < 3 ? std::fabs(x) / 3 + 0.5 : derivative;
+      break;
+    case BNNSActivationFunctionSiLU:
+      scale = swish(x, 1);
+      break;
     case BNNSActivationFunctionGELUApproximationSigmoid:
       scale = swish(1.702 * x, 1.702) * (1 + std::fabs(1.702 * x));
       break;
@@ -95,24 +108,36 @@ inline double backward_bound_from_input(const Activation& a, double x) {
       scale = swish(w, 2 * a.alpha * (1 + 3 * a.beta * x * x)) * (1 + std::fabs(w));
       break;
     }
-    case BNNSActivationFunctionGELU: scale = ref::normal_cdf(x) + std::fabs(x) * ref::normal_density(x); break;
-    default: break;
+    case BNNSActivationFunctionGELU:
+      scale = ref::normal_cdf(x) + std::fabs(x) * ref::normal_density(x);
+      break;
+    default:
+      break;
   }
-  if (std::isnan(scale) || std::isinf(scale)) scale = derivative;   // |w| is infinite where the slope is zero
+  if (std::isnan(scale) || std::isinf(scale)) scale = derivative;  // |w| is infinite where the slope is zero
   return 5 * kUlp * scale + subnormal_error(a, x) * (1 + factor);
 }
 
 inline double backward_bound_from_output(const Activation& a, double y) {
   double scale = std::fabs(ref::activation_derivative_from_output(a, y));
   switch (a.function) {
-    case BNNSActivationFunctionScaledTanh: scale = std::fabs(a.alpha * a.beta) * (1 + (y / a.alpha) * (y / a.alpha)); break;
-    case BNNSActivationFunctionSoftplus:   // expm1(w), w = -y/alpha rounded: |w e^w| ulp more
+    case BNNSActivationFunctionScaledTanh:
+      scale = std::fabs(a.alpha * a.beta) * (1 + (y / a.alpha) * (y / a.alpha));
+      break;
+    case BNNSActivationFunctionSoftplus:  // expm1(w), w = -y/alpha rounded: |w e^w| ulp more
       scale += std::fabs(a.beta * y) * std::exp(-y / a.alpha);
       break;
-    case BNNSActivationFunctionELU: scale = std::fabs(y) + std::fabs(a.alpha); break;
-    case BNNSActivationFunctionCELU: scale = 1 + std::fabs(y / a.alpha); break;
-    case BNNSActivationFunctionSELU: scale = std::fabs(y) + 2; break;
-    default: break;
+    case BNNSActivationFunctionELU:
+      scale = std::fabs(y) + std::fabs(a.alpha);
+      break;
+    case BNNSActivationFunctionCELU:
+      scale = 1 + std::fabs(y / a.alpha);
+      break;
+    case BNNSActivationFunctionSELU:
+      scale = std::fabs(y) + 2;
+      break;
+    default:
+      break;
   }
   return 5 * kUlp * scale + subnormal_error(a, y);
 }

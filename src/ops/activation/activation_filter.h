@@ -31,16 +31,18 @@ class ActivationFilter final : public Filter {
   // The alpha of each of n elements from `first` of the batch.
   void spread_alphas(size_t first, size_t n, float* a) const;
 
-  void forward_elements(size_t batch, const Operand& x, const Operand& y) const;
-  void forward_gumbel(size_t batch, const Operand& y) const;
-  void forward_integer(size_t batch, const Operand& x, const Operand& y) const;
-  void forward_rows(size_t batch, const Operand& x, const Operand& y);
-  void forward_gumbel_max(size_t batch, const Operand& x, const Operand& y);
+  void forward_elements(size_t batch, const BatchOperand& x, const BatchOperand& y) const;
+  void forward_gumbel(size_t batch, const BatchOperand& y) const;
+  void forward_integer(size_t batch, const BatchOperand& x, const BatchOperand& y) const;
+  void forward_rows(size_t batch, const BatchOperand& x, const BatchOperand& y);
+  void forward_gumbel_max(size_t batch, const BatchOperand& x, const BatchOperand& y);
 
   Source choose_source(const BackwardCall& call) const;
-  void backward_elements(size_t batch, Source source, const Operand& s, const Operand& dy, const Operand& dx) const;
-  void backward_rows(size_t batch, Source source, const Operand& s, const Operand& dy, const Operand& dx);
-  void backward_alpha(size_t batch, const Operand& x, const Operand& dy, const Tensor& dalpha);
+  void backward_elements(size_t batch, Source source, const BatchOperand& s, const BatchOperand& dy,
+                         const BatchOperand& dx) const;
+  void backward_rows(size_t batch, Source source, const BatchOperand& s, const BatchOperand& dy,
+                     const BatchOperand& dx);
+  void backward_alpha(size_t batch, const BatchOperand& x, const BatchOperand& dy, const Tensor& dalpha);
 
   ActivationProblem problem_;
   float alpha_, beta_;
@@ -48,8 +50,5 @@ class ActivationFilter final : public Filter {
   Buffer channel_numbers_;  // IntegerLinearSaturatePerChannel: scales, offsets, shifts
   ScratchShelf shelf_;
 };
-
-// A task of an element-wise pass: 64 KiB of f32, so that scheduling costs nothing beside the arithmetic.
-inline constexpr size_t kTaskElements = 16 * 1024;
 
 }  // namespace bnns

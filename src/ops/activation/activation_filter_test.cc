@@ -19,8 +19,10 @@ std::vector<float> kernel_forward(const Activation& a, const std::vector<float>&
 std::vector<float> kernel_backward(const Activation& a, bool from_output, const std::vector<float>& s,
                                    const std::vector<float>& dy) {
   std::vector<float> g(s.size());
-  if (from_output) activation_backward_from_output(a, s.data(), dy.data(), g.data(), s.size());
-  else activation_backward_from_input(a, s.data(), dy.data(), g.data(), s.size());
+  if (from_output)
+    activation_backward_from_output(a, s.data(), dy.data(), g.data(), s.size());
+  else
+    activation_backward_from_input(a, s.data(), dy.data(), g.data(), s.size());
   return g;
 }
 
@@ -33,7 +35,8 @@ TEST(ActivationFilter, VectorsOfTheRealFramework) {
   ASSERT_EQ(BNNSFilterApply(leaky, leaky_in, y), 0);
   EXPECT_EQ(y[0], -1);
   EXPECT_EQ(y[1], 4);
-  TestFilter clamp(layer_of(vector_descriptor(5, nullptr), vector_descriptor(5, nullptr), BNNSActivationFunctionClamp, -1, 2));
+  TestFilter clamp(
+      layer_of(vector_descriptor(5, nullptr), vector_descriptor(5, nullptr), BNNSActivationFunctionClamp, -1, 2));
   ASSERT_EQ(BNNSFilterApply(clamp, clamp_in, y), 0);
   const float clamped[] = {-1, -1, 0.5, 2, 2};
   EXPECT_TRUE(same_bits(y, clamped, 5));
@@ -51,12 +54,14 @@ struct Pair {
 
 // Reshapes in memory order, inner strides, and the rank that leaves no axis for the batch.
 std::vector<Pair> shape_pairs() {
-  const Shape dense = {BNNSDataLayoutImageCHW, {7, 3, 5}, {}}, strided = {BNNSDataLayoutImageCHW, {7, 3, 5}, {1, 9, 30}};
+  const Shape dense = {BNNSDataLayoutImageCHW, {7, 3, 5}, {}},
+              strided = {BNNSDataLayoutImageCHW, {7, 3, 5}, {1, 9, 30}};
   const Shape vector = {BNNSDataLayoutVector, {105}, {}}, sparse = {BNNSDataLayoutVector, {105}, {2}};
   const Shape matrix = {BNNSDataLayout2DFirstMajor, {15, 7}, {1, 8}};
   const Shape eight = {BNNSDataLayout8DLastMajor, {2, 2, 2, 2, 2, 2, 2, 2}, {1, 3, 7, 15, 31, 63, 127, 255}};
   const Shape flat = {BNNSDataLayoutVector, {256}, {}};
-  return {{dense, dense}, {dense, vector}, {strided, dense}, {vector, strided}, {sparse, matrix}, {strided, strided}, {eight, eight}, {eight, flat}};
+  return {{dense, dense},   {dense, vector},    {strided, dense}, {vector, strided},
+          {sparse, matrix}, {strided, strided}, {eight, eight},   {eight, flat}};
 }
 
 TEST(ActivationFilter, AnyLayoutEqualsTheKernel) {
@@ -70,8 +75,10 @@ TEST(ActivationFilter, AnyLayoutEqualsTheKernel) {
         px.fill(x);
         pdy.fill(dy);
         SCOPED_TRACE(activation_name(a.function));
-        TestFilter filter(layer_of(pair.in.descriptor(nullptr), pair.out.descriptor(nullptr), a.function, a.alpha, a.beta));
-        ASSERT_EQ(BNNSFilterApplyBatch(filter, batch, px.data(), px.stride(), py.data(), py.stride()), 0) << BNNSExtLastError();
+        TestFilter filter(
+            layer_of(pair.in.descriptor(nullptr), pair.out.descriptor(nullptr), a.function, a.alpha, a.beta));
+        ASSERT_EQ(BNNSFilterApplyBatch(filter, batch, px.data(), px.stride(), py.data(), py.stride()), 0)
+            << BNNSExtLastError();
         const std::vector<float> y = py.values();
         ASSERT_TRUE(same_bits(y, kernel_forward(a, x)));
         ASSERT_TRUE(py.gaps_are_poison());
@@ -81,11 +88,15 @@ TEST(ActivationFilter, AnyLayoutEqualsTheKernel) {
           const std::vector<float> want = kernel_backward(a, from_output, from_output ? y : x, dy);
           BNNSNDArrayDescriptor ddx = pdx.descriptor();
           ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, batch, px.data(), px.stride(), &ddx, pdx.stride(),
-                                                 with_out ? py.data() : nullptr, py.stride(), &ddy, pdy.stride(), nullptr, nullptr), 0);
+                                                 with_out ? py.data() : nullptr, py.stride(), &ddy, pdy.stride(),
+                                                 nullptr, nullptr),
+                    0);
           ASSERT_TRUE(same_bits(pdx.values(), want));
           ddx.flags = BNNSNDArrayFlagBackpropAccumulate;
           ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, batch, px.data(), px.stride(), &ddx, pdx.stride(),
-                                                 with_out ? py.data() : nullptr, py.stride(), &ddy, pdy.stride(), nullptr, nullptr), 0);
+                                                 with_out ? py.data() : nullptr, py.stride(), &ddy, pdy.stride(),
+                                                 nullptr, nullptr),
+                    0);
           const std::vector<float> twice = pdx.values();
           for (size_t i = 0; i < n; ++i) ASSERT_EQ(twice[i], want[i] + want[i]);
           ASSERT_TRUE(pdx.gaps_are_poison());
@@ -111,7 +122,8 @@ void check_half_type(BNNSDataType type, FromBits from_bits, ToBits to_bits) {
         xf[i] = from_bits(x[i] = to_bits(float(random.normal())));
         dyf[i] = from_bits(dy[i] = to_bits(float(random.normal())));
       }
-      TestFilter filter(layer_of(vector_descriptor(n, nullptr, type), vector_descriptor(n, nullptr, type), a.function, a.alpha, a.beta));
+      TestFilter filter(layer_of(vector_descriptor(n, nullptr, type), vector_descriptor(n, nullptr, type), a.function,
+                                 a.alpha, a.beta));
       ASSERT_EQ(BNNSFilterApply(filter, x.data(), y.data()), 0);
       const std::vector<float> want = kernel_forward(a, xf);
       for (size_t i = 0; i < n; ++i) {
@@ -120,7 +132,8 @@ void check_half_type(BNNSDataType type, FromBits from_bits, ToBits to_bits) {
       }
       BNNSNDArrayDescriptor ddx = vector_descriptor(n, dx.data(), type), ddy = vector_descriptor(n, dy.data(), type);
       const bool from_output = has_derivative_from_output(a);
-      ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, 1, x.data(), 0, &ddx, 0, y.data(), 0, &ddy, 0, nullptr, nullptr), 0);
+      ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, 1, x.data(), 0, &ddx, 0, y.data(), 0, &ddy, 0, nullptr, nullptr),
+                0);
       const std::vector<float> g = kernel_backward(a, from_output, from_output ? yf : xf, dyf);
       for (size_t i = 0; i < n; ++i) ASSERT_EQ(dx[i], to_bits(g[i])) << i;
     }
@@ -129,27 +142,34 @@ void check_half_type(BNNSDataType type, FromBits from_bits, ToBits to_bits) {
 
 TEST(ActivationFilter, HalfTypes) {
   for_each_isa([] {
-    check_half_type(BNNSDataTypeFloat16, [](uint16_t h) { return half_to_float(h); }, [](float f) { return float_to_half(f); });
-    check_half_type(BNNSDataTypeBFloat16, [](uint16_t h) { return bfloat16_to_float(h); }, [](float f) { return float_to_bfloat16(f); });
+    check_half_type(
+        BNNSDataTypeFloat16, [](uint16_t h) { return half_to_float(h); }, [](float f) { return float_to_half(f); });
+    check_half_type(
+        BNNSDataTypeBFloat16, [](uint16_t h) { return bfloat16_to_float(h); },
+        [](float f) { return float_to_bfloat16(f); });
   });
 }
 
 TEST(ActivationFilter, SameBitsForAnyThreadCount) {
   Random random(23);
-  const size_t batch = 7, count = 30011, n = batch * count;   // 13 tasks, the last one partial
+  const size_t batch = 7, count = 30011, n = batch * count;  // 13 tasks, the last one partial
   const std::vector<float> x = random.normals(n, 2), dy = random.normals(n);
-  for (const Activation& a : {Activation{BNNSActivationFunctionGELU, 0, 0}, Activation{BNNSActivationFunctionLeakyRectifiedLinear, 0.1f, 0}}) {
+  for (const Activation& a : {Activation{BNNSActivationFunctionGELU, 0, 0},
+                              Activation{BNNSActivationFunctionLeakyRectifiedLinear, 0.1f, 0}}) {
     std::vector<float> first_y, first_dx;
     float first_dalpha = 0;
     for (size_t threads : kThreadCounts) {
       std::vector<float> y(n), dx(n), g = dy;
       float dalpha = 0;
-      TestFilter filter(layer_of(vector_descriptor(count, nullptr), vector_descriptor(count, nullptr), a.function, a.alpha), threads);
+      TestFilter filter(
+          layer_of(vector_descriptor(count, nullptr), vector_descriptor(count, nullptr), a.function, a.alpha), threads);
       ASSERT_EQ(BNNSFilterApplyBatch(filter, batch, x.data(), 0, y.data(), 0), 0);
       BNNSNDArrayDescriptor ddx = vector_descriptor(count, dx.data()), ddy = vector_descriptor(count, g.data());
       BNNSNDArrayDescriptor dw = vector_descriptor(1, &dalpha);
       const bool leaky = a.function == BNNSActivationFunctionLeakyRectifiedLinear;
-      ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, batch, x.data(), 0, &ddx, 0, y.data(), 0, &ddy, 0, leaky ? &dw : nullptr, nullptr), 0);
+      ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, batch, x.data(), 0, &ddx, 0, y.data(), 0, &ddy, 0,
+                                             leaky ? &dw : nullptr, nullptr),
+                0);
       if (threads == 1) first_y = y, first_dx = dx, first_dalpha = dalpha;
       EXPECT_TRUE(same_bits(y, first_y));
       EXPECT_TRUE(same_bits(dx, first_dx));
@@ -169,7 +189,7 @@ TEST(ActivationFilter, BatchStrideZeroIsDenseAndBatchZeroDoesNothing) {
   EXPECT_EQ(strided[3], 3);
   std::vector<float> untouched(2, poison());
   EXPECT_EQ(BNNSFilterApplyBatch(filter, 0, x.data(), 0, untouched.data(), 0), 0);
-  EXPECT_EQ(BNNSFilterApplyBatch(filter, 0, nullptr, 0, nullptr, 0), 0);
+  EXPECT_EQ(BNNSFilterApplyBatch(filter, 0, null<void>(), 0, null<void>(), 0), 0);
   EXPECT_TRUE(is_poison(untouched[0]));
 }
 
@@ -182,7 +202,8 @@ TEST(ActivationFilter, BC41_InPlaceEqualsOutOfPlace) {
       for (size_t n = 1; n <= 67; n += 3) {
         std::vector<float> x = random.normals(2 * n, 2);
         const std::vector<float> want = kernel_forward(a, x);
-        TestFilter filter(layer_of(vector_descriptor(n, nullptr), vector_descriptor(n, nullptr), a.function, a.alpha, a.beta));
+        TestFilter filter(
+            layer_of(vector_descriptor(n, nullptr), vector_descriptor(n, nullptr), a.function, a.alpha, a.beta));
         ASSERT_EQ(BNNSFilterApplyBatch(filter, 2, x.data(), 0, x.data(), 0), 0);
         ASSERT_TRUE(same_bits(x, want));
       }
@@ -204,14 +225,16 @@ TEST(ActivationFilter, BC41_OverlapIsRefusedAndInterleavingIsNot) {
   ASSERT_EQ(BNNSFilterApplyBatch(filter, 4, buffer.data(), 10, buffer.data() + 5, 10), 0);
   for (size_t i = 0; i < 40; ++i) EXPECT_EQ(buffer[i], i % 10 < 5 ? before[i] : std::fabs(before[i - 5]));
   // f32 to i32 in place: elements of the same width and order.
-  TestFilter convert(layer_of(vector_descriptor(5, nullptr), vector_descriptor(5, nullptr, BNNSDataTypeInt32), BNNSActivationFunctionIdentity));
+  TestFilter convert(layer_of(vector_descriptor(5, nullptr), vector_descriptor(5, nullptr, BNNSDataTypeInt32),
+                              BNNSActivationFunctionIdentity));
   float values[] = {1, -2, 3.4f, 4.6f, 5};
   ASSERT_EQ(BNNSFilterApply(convert, values, values), 0);
   int32_t integers[5];
   std::memcpy(integers, values, sizeof integers);
   EXPECT_EQ(integers[3], 5);
   EXPECT_EQ(integers[1], -2);
-  TestFilter narrow(layer_of(vector_descriptor(5, nullptr), vector_descriptor(5, nullptr, BNNSDataTypeFloat16), BNNSActivationFunctionIdentity));
+  TestFilter narrow(layer_of(vector_descriptor(5, nullptr), vector_descriptor(5, nullptr, BNNSDataTypeFloat16),
+                             BNNSActivationFunctionIdentity));
   EXPECT_EQ(BNNSFilterApply(narrow, values, values), -1);
 }
 
@@ -225,7 +248,8 @@ TEST(ActivationFilter, BackwardInPlace) {
   TestFilter filter(layer_of(vector_descriptor(n, nullptr), vector_descriptor(n, nullptr), a.function));
   for (int in_place : {0, 1}) {
     std::vector<float> xs = x, dys = dy;
-    BNNSNDArrayDescriptor ddy = vector_descriptor(n, dys.data()), ddx = vector_descriptor(n, in_place ? xs.data() : dys.data());
+    BNNSNDArrayDescriptor ddy = vector_descriptor(n, dys.data()),
+                          ddx = vector_descriptor(n, in_place ? xs.data() : dys.data());
     ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, 1, xs.data(), 0, &ddx, 0, nullptr, 0, &ddy, 0, nullptr, nullptr), 0);
     EXPECT_TRUE(same_bits(in_place ? xs : dys, want));
   }
@@ -233,7 +257,8 @@ TEST(ActivationFilter, BackwardInPlace) {
   std::vector<float> xs = x, rounded(n);
   std::vector<uint16_t> narrow(n);
   for (size_t i = 0; i < n; ++i) rounded[i] = bfloat16_to_float(narrow[i] = float_to_bfloat16(dy[i]));
-  BNNSNDArrayDescriptor ddy = vector_descriptor(n, narrow.data(), BNNSDataTypeBFloat16), ddx = vector_descriptor(n, xs.data());
+  BNNSNDArrayDescriptor ddy = vector_descriptor(n, narrow.data(), BNNSDataTypeBFloat16),
+                        ddx = vector_descriptor(n, xs.data());
   ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, 1, xs.data(), 0, &ddx, 0, nullptr, 0, &ddy, 0, nullptr, nullptr), 0);
   EXPECT_TRUE(same_bits(xs, kernel_backward(a, false, x, rounded)));
 }
@@ -244,7 +269,8 @@ TEST(ActivationFilter, BC46_OneFilterManyThreads) {
   const Shape image = {BNNSDataLayoutImageCHW, {40, 6, 9}, {}};
   const std::vector<float> x = random.normals(4 * image.count());
   for (uint32_t flags : {4u, 1u}) {
-    TestFilter filter(layer_of(image.descriptor(nullptr), {Shape{BNNSDataLayoutImageCHW, {40, 6, 9}, {1, 41, 300}}.descriptor(nullptr)},
+    TestFilter filter(layer_of(image.descriptor(nullptr),
+                               {Shape{BNNSDataLayoutImageCHW, {40, 6, 9}, {1, 41, 300}}.descriptor(nullptr)},
                                BNNSActivationFunctionSoftmax, 0, 0, flags));
     std::vector<std::vector<float>> results(8, std::vector<float>(4 * 2700));
     std::vector<std::thread> threads;
@@ -280,8 +306,10 @@ TEST(ActivationFilter, DirectAndLegacyCallsEqualTheFilter) {
 // ---- alpha and beta ---------------------------------------------------------------------------------------------
 
 TEST(ActivationFilter, PointersReadAndWriteAlphaAndBeta) {
-  TestFilter filter(layer_of(vector_descriptor(2, nullptr), vector_descriptor(2, nullptr), BNNSActivationFunctionLinearWithBias, 2, 1));
-  const BNNSNDArrayDescriptor alpha = BNNSGetPointer(filter, BNNSPointerSpecifierAlpha), beta = BNNSGetPointer(filter, BNNSPointerSpecifierBeta);
+  TestFilter filter(layer_of(vector_descriptor(2, nullptr), vector_descriptor(2, nullptr),
+                             BNNSActivationFunctionLinearWithBias, 2, 1));
+  const BNNSNDArrayDescriptor alpha = BNNSGetPointer(filter, BNNSPointerSpecifierAlpha),
+                              beta = BNNSGetPointer(filter, BNNSPointerSpecifierBeta);
   ASSERT_NE(alpha.data, nullptr);
   EXPECT_EQ(alpha.layout, BNNSDataLayoutVector);
   EXPECT_EQ(alpha.data_type, BNNSDataTypeFloat32);
@@ -298,10 +326,12 @@ TEST(ActivationFilter, PointersReadAndWriteAlphaAndBeta) {
 }
 
 // Two channels of a 2 x 1 image, alpha 0.5 then {0.5, 2}:
-//   x = {-1, 2 | -3, 4}   y = {-0.5, 2 | -6, 4}   dy = 1: dx = {0.5, 1 | 2, 1}   dalpha = sum dy x over x < 0 = {-1, -3}
+//   x = {-1, 2 | -3, 4}   y = {-0.5, 2 | -6, 4}   dy = 1: dx = {0.5, 1 | 2, 1}   dalpha = sum dy x over x < 0 = {-1,
+//   -3}
 TEST(ActivationFilter, PReLUPerChannelTrainsItsAlphas) {
   const Shape image = {BNNSDataLayoutImageCHW, {2, 1, 2}, {}};
-  TestFilter filter(layer_of(image.descriptor(nullptr), image.descriptor(nullptr), BNNSActivationFunctionPReLUPerChannel, 0.5f));
+  TestFilter filter(
+      layer_of(image.descriptor(nullptr), image.descriptor(nullptr), BNNSActivationFunctionPReLUPerChannel, 0.5f));
   const BNNSNDArrayDescriptor alpha = BNNSGetPointer(filter, BNNSPointerSpecifierAlpha);
   ASSERT_EQ(alpha.size[0], 2u);
   float* alphas = static_cast<float*>(alpha.data);
@@ -329,12 +359,15 @@ TEST(ActivationFilter, PReLUPerChannelTrainsItsAlphas) {
 TEST(ActivationFilter, AlphaGradientsSumOverTheBatch) {
   for_each_isa([] {
     Random random(28);
-    for (const Shape& shape : {Shape{BNNSDataLayoutImageCHW, {13, 5, 3}, {}}, Shape{BNNSDataLayoutImageCHW, {13, 5, 3}, {1, 15, 80}},
-                               Shape{BNNSDataLayoutImageCHW, {1, 1, 600}, {}}, Shape{BNNSDataLayoutImageCHW, {300, 300, 1}, {}}}) {
-      for (BNNSActivationFunction function : {BNNSActivationFunctionPReLUPerChannel, BNNSActivationFunctionLeakyRectifiedLinear}) {
+    for (const Shape& shape :
+         {Shape{BNNSDataLayoutImageCHW, {13, 5, 3}, {}}, Shape{BNNSDataLayoutImageCHW, {13, 5, 3}, {1, 15, 80}},
+          Shape{BNNSDataLayoutImageCHW, {1, 1, 600}, {}}, Shape{BNNSDataLayoutImageCHW, {300, 300, 1}, {}}}) {
+      for (BNNSActivationFunction function :
+           {BNNSActivationFunctionPReLUPerChannel, BNNSActivationFunctionLeakyRectifiedLinear}) {
         const size_t batch = 4, channels = function == BNNSActivationFunctionPReLUPerChannel ? shape.size[2] : 1;
         PoisonedBatch px(shape, batch, 1), pdy(shape, batch);
-        const std::vector<float> x = random.integers(batch * shape.count()), dy = random.integers(batch * shape.count());
+        const std::vector<float> x = random.integers(batch * shape.count()),
+                                 dy = random.integers(batch * shape.count());
         px.fill(x);
         pdy.fill(dy);
         std::vector<double> want(channels);
@@ -344,16 +377,23 @@ TEST(ActivationFilter, AlphaGradientsSumOverTheBatch) {
         TestFilter filter(layer_of(shape.descriptor(nullptr), shape.descriptor(nullptr), function, 0.5f));
         std::vector<float> dalpha(channels, 7);
         BNNSNDArrayDescriptor dw = vector_descriptor(channels, dalpha.data()), ddy = pdy.descriptor();
-        ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, batch, px.data(), px.stride(), nullptr, 0, nullptr, 0, &ddy, pdy.stride(), &dw, nullptr), 0) << BNNSExtLastError();
+        ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, batch, px.data(), px.stride(), nullptr, 0, nullptr, 0, &ddy,
+                                               pdy.stride(), &dw, nullptr),
+                  0)
+            << BNNSExtLastError();
         for (size_t c = 0; c < channels; ++c) ASSERT_EQ(dalpha[c], want[c]);
         dw.flags = BNNSNDArrayFlagBackpropAccumulate;
-        ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, batch, px.data(), px.stride(), nullptr, 0, nullptr, 0, &ddy, pdy.stride(), &dw, nullptr), 0);
+        ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, batch, px.data(), px.stride(), nullptr, 0, nullptr, 0, &ddy,
+                                               pdy.stride(), &dw, nullptr),
+                  0);
         for (size_t c = 0; c < channels; ++c) ASSERT_EQ(dalpha[c], 2 * want[c]);
         // A batch of nothing: accumulate keeps, set clears.
-        ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, 0, px.data(), 0, nullptr, 0, nullptr, 0, &ddy, 0, &dw, nullptr), 0);
+        ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, 0, px.data(), 0, nullptr, 0, nullptr, 0, &ddy, 0, &dw, nullptr),
+                  0);
         EXPECT_EQ(dalpha[0], 2 * want[0]);
         dw.flags = BNNSNDArrayFlagBackpropSet;
-        ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, 0, px.data(), 0, nullptr, 0, nullptr, 0, &ddy, 0, &dw, nullptr), 0);
+        ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, 0, px.data(), 0, nullptr, 0, nullptr, 0, &ddy, 0, &dw, nullptr),
+                  0);
         for (float v : dalpha) EXPECT_EQ(v, 0);
       }
     }

@@ -20,6 +20,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+namespace {
 
 // x - tanh x. Below 1 the two nearly cancel: x^3 p(x^2), p a minimax fit of ours, relative error 2^-24.9.
 template <class D, class V>
@@ -59,11 +60,10 @@ void ElementsForward(const Activation& activation, const float* x, float* y, siz
   switch (activation.function) {
     case BNNSActivationFunctionRectifiedLinear:
       return Transform(x, y, n, [](auto d, auto v) HWY_ATTR { return hn::Max(hn::Zero(d), v); });
-    case BNNSActivationFunctionPReLUPerChannel:   // with one alpha for all
+    case BNNSActivationFunctionPReLUPerChannel:  // with one alpha for all
     case BNNSActivationFunctionLeakyRectifiedLinear:
-      return Transform(x, y, n, [alpha](auto d, auto v) HWY_ATTR {
-        return IfNegative(d, v, hn::Mul(hn::Set(d, alpha), v), v);
-      });
+      return Transform(x, y, n,
+                       [alpha](auto d, auto v) HWY_ATTR { return IfNegative(d, v, hn::Mul(hn::Set(d, alpha), v), v); });
     case BNNSActivationFunctionSigmoid:
       return Transform(x, y, n, [](auto d, auto v) HWY_ATTR { return Sigmoid(d, v); });
     case BNNSActivationFunctionTanh:
@@ -89,9 +89,7 @@ void ElementsForward(const Activation& activation, const float* x, float* y, siz
         return detail::ClampKeepNaN(d, hn::MulAdd(hn::Set(d, alpha), v, hn::Set(d, beta)), 0.0f, 1.0f);
       });
     case BNNSActivationFunctionSoftplus:
-      return Transform(x, y, n, [alpha, beta](auto d, auto v) HWY_ATTR {
-        return ScaledSoftplus(d, v, alpha, beta);
-      });
+      return Transform(x, y, n, [alpha, beta](auto d, auto v) HWY_ATTR { return ScaledSoftplus(d, v, alpha, beta); });
     case BNNSActivationFunctionSoftsign:
       return Transform(x, y, n, [](auto d, auto v) HWY_ATTR { return Softsign(d, v); });
     case BNNSActivationFunctionELU:
@@ -110,8 +108,7 @@ void ElementsForward(const Activation& activation, const float* x, float* y, siz
       return Transform(x, y, n, [](auto d, auto v) HWY_ATTR { return LogSigmoid(d, v); });
     case BNNSActivationFunctionSELU:
       return Transform(x, y, n, [](auto d, auto v) HWY_ATTR {
-        return IfNegative(d, v, hn::Mul(hn::Set(d, kSeluScaleAlpha), Expm1(d, v)),
-                          hn::Mul(hn::Set(d, kSeluScale), v));
+        return IfNegative(d, v, hn::Mul(hn::Set(d, kSeluScaleAlpha), Expm1(d, v)), hn::Mul(hn::Set(d, kSeluScale), v));
       });
     case BNNSActivationFunctionCELU:
       return Transform(x, y, n, [alpha](auto d, auto v) HWY_ATTR {
@@ -147,10 +144,9 @@ void ElementsForward(const Activation& activation, const float* x, float* y, siz
     case BNNSActivationFunctionGELU:
       return Transform(x, y, n, [](auto d, auto v) HWY_ATTR { return Gelu(d, v); });
     case BNNSActivationFunctionGELUApproximationSigmoid:
-      return Transform(x, y, n, [](auto d, auto v) HWY_ATTR {
-        return MulOrZero(d, v, Sigmoid(d, hn::Mul(hn::Set(d, 1.702f), v)));
-      });
-    default:   // Identity; the functions of whole rows and of integers do not come here
+      return Transform(
+          x, y, n, [](auto d, auto v) HWY_ATTR { return MulOrZero(d, v, Sigmoid(d, hn::Mul(hn::Set(d, 1.702f), v))); });
+    default:  // Identity; the functions of whole rows and of integers do not come here
       if (x != y && n) std::memcpy(y, x, n * sizeof(float));
   }
 }
@@ -168,6 +164,7 @@ void GumbelForward(const Activation& activation, const float* u, float* y, size_
   });
 }
 
+}  // namespace
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -17,7 +17,7 @@ namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr float kSeluScale = 1.0507009873554805f;
-constexpr float kSeluScaleAlpha = 1.7580993408473766f;   // 1.0507009873554805 * 1.6732632423543773
+constexpr float kSeluScaleAlpha = 1.7580993408473766f;  // 1.0507009873554805 * 1.6732632423543773
 
 // x s with 0 where s is 0: x is infinite there only in the limit (-inf * sigmoid(-inf)).
 template <class D, class V>
@@ -53,28 +53,29 @@ HWY_INLINE ValueAndSlope<V> SigmoidWithSlope(D d, V x) {
   return {IfNegative(d, x, zr, r), hn::Mul(zr, r)};
 }
 
-// a^2 - high, exactly, where high is a^2 rounded.
+// a b - c with one rounding, where c is a b rounded, or close to it. Without FMA by Dekker's product of halves.
 template <class D, class V>
-HWY_INLINE V SquareError(D d, V a, V high) {
+HWY_INLINE V ProductMinus(D d, V a, V b, V c) {
 #if HWY_NATIVE_FMA
   (void)d;
-  return hn::MulSub(a, a, high);
+  return hn::MulSub(a, b, c);
 #else
   const hn::RebindToUnsigned<D> du;
-  const V ah = hn::BitCast(d, hn::And(hn::BitCast(du, a), hn::Set(du, 0xfffff000u)));
-  const V al = hn::Sub(a, ah);   // Dekker's product
-  const V cross = hn::Mul(hn::Add(ah, ah), al);
-  return hn::Add(hn::Add(hn::Sub(hn::Mul(ah, ah), high), cross), hn::Mul(al, al));
+  const auto upper = hn::Set(du, 0xfffff000u);
+  const V ah = hn::BitCast(d, hn::And(hn::BitCast(du, a), upper)), al = hn::Sub(a, ah);
+  const V bh = hn::BitCast(d, hn::And(hn::BitCast(du, b), upper)), bl = hn::Sub(b, bh);
+  const V cross = hn::Add(hn::Mul(ah, bl), hn::Mul(al, bh));
+  return hn::Add(hn::Add(hn::Sub(hn::Mul(ah, bh), c), cross), hn::Mul(al, bl));
 #endif
 }
 
 // e^-(x^2). The rounding error of x^2 would cost x^2 ulp: it is put back.
 template <class D, class V>
 HWY_INLINE V ExpNegSquare(D d, V x) {
-  const V a = hn::Min(hn::Set(d, 11.0f), hn::Abs(x));   // e^-121 is 0 in f32
+  const V a = hn::Min(hn::Set(d, 11.0f), hn::Abs(x));  // e^-121 is 0 in f32
   const V high = hn::Mul(a, a);
   const V e = Exp(d, hn::Neg(high));
-  return hn::NegMulAdd(e, SquareError(d, a, high), e);
+  return hn::NegMulAdd(e, ProductMinus(d, a, a, high), e);
 }
 
 // The normal distribution at x, by its upper tail at t = |x|: Phi(-t) and the density times sqrt(2 pi), e^-(t^2/2).
@@ -86,8 +87,8 @@ HWY_INLINE V ExpNegSquare(D d, V x) {
 // within 4 ulp in float lanes. src/simd's NormalCdf works in double lanes: gelu 1.50 -> 0.62 ns per element (Zen 4).
 template <class V>
 struct NormalTail {
-  V t;              // |x|, at most 14.5: nothing is left of the tail from 14.2 on
-  V ratio, power;   // R(t), and e^-(t^2/2) before its scale by a power of two
+  V t;             // |x|, at most 14.5: nothing is left of the tail from 14.2 on
+  V ratio, power;  // R(t), and e^-(t^2/2) before its scale by a power of two
   detail::ExpReduced<V> scale;
 
   // v times the power of two; done last, so that a subnormal result is rounded once.
@@ -114,12 +115,12 @@ HWY_INLINE NormalTail<V> UpperTail(D d, V x) {
   p = hn::MulAdd(p, y, hn::Set(d, 0.759554207f));
   const V ratio = hn::Mul(r, p);
   // From 1/r - 4.25, where the ratio was taken, to t. s - b and its difference from t are exact.
-  const V step = hn::NegMulAdd(hn::NegMulAdd(r, s, one), s, hn::Sub(t, hn::Sub(s, b)));
+  const V step = hn::MulAdd(ProductMinus(d, r, s, one), s, hn::Sub(t, hn::Sub(s, b)));
   const V slope = hn::MulSub(t, ratio, hn::Set(d, 0.39894228f));
   const V moved = hn::MulAdd(step, slope, ratio);
   const V square = hn::Mul(t, t), half = hn::Set(d, 0.5f);
   const auto e = detail::ReduceExp(d, hn::Mul(square, hn::Set(d, -0.5f)));
-  const V power = detail::ExpPoly(d, hn::NegMulAdd(half, SquareError(d, t, square), e.r));
+  const V power = detail::ExpPoly(d, hn::NegMulAdd(half, ProductMinus(d, t, t, square), e.r));
   return {t, moved, power, e};
 }
 

@@ -8,9 +8,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "src/core/checked.h"
-#include "src/core/parallel.h"
 #include "src/ops/activation/activation_filter.h"
+#include "src/ops/activation/activation_tasks.h"
 
 namespace bnns {
 namespace {
@@ -21,15 +20,24 @@ __extension__ typedef __int128 Int128;
 template <class F>
 void with_integer(BNNSDataType type, F&& f) {
   switch (type) {
-    case BNNSDataTypeInt8: return f(int8_t{});
-    case BNNSDataTypeInt16: return f(int16_t{});
-    case BNNSDataTypeInt32: return f(int32_t{});
-    case BNNSDataTypeInt64: return f(int64_t{});
-    case BNNSDataTypeUInt8: return f(uint8_t{});
-    case BNNSDataTypeUInt16: return f(uint16_t{});
-    case BNNSDataTypeUInt32: return f(uint32_t{});
-    case BNNSDataTypeUInt64: return f(uint64_t{});
-    default: return;
+    case BNNSDataTypeInt8:
+      return f(int8_t{});
+    case BNNSDataTypeInt16:
+      return f(int16_t{});
+    case BNNSDataTypeInt32:
+      return f(int32_t{});
+    case BNNSDataTypeInt64:
+      return f(int64_t{});
+    case BNNSDataTypeUInt8:
+      return f(uint8_t{});
+    case BNNSDataTypeUInt16:
+      return f(uint16_t{});
+    case BNNSDataTypeUInt32:
+      return f(uint32_t{});
+    case BNNSDataTypeUInt64:
+      return f(uint64_t{});
+    default:
+      return;
   }
 }
 
@@ -75,13 +83,13 @@ void run(const ActivationProblem& p, const BatchElements& x, const BatchElements
 
 }  // namespace
 
-void ActivationFilter::forward_integer(size_t batch, const Operand& x, const Operand& y) const {
+void ActivationFilter::forward_integer(size_t batch, const BatchOperand& x, const BatchOperand& y) const {
   const BatchElements from = x.elements(batch), to = y.elements(batch);
-  const size_t total = batch * problem_.i.count, tasks = div_up(total, kTaskElements);
+  const size_t total = batch * problem_.i.count, tasks = div_up(total, kActivationTask);
   const bool wide = type_bytes(from.type()) == 8 || type_bytes(to.type()) == 8;
   const size_t bytes = total * (type_bytes(from.type()) + type_bytes(to.type()));
   parallel_for(tasks, threads_for(options_.n_threads, tasks, bytes), [&](size_t task, size_t) {
-    const size_t first = task * kTaskElements, end = std::min(total, first + kTaskElements);
+    const size_t first = task * kActivationTask, end = std::min(total, first + kActivationTask);
     wide ? run<Int128>(problem_, from, to, first, end) : run<int64_t>(problem_, from, to, first, end);
   });
 }

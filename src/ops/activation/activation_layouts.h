@@ -9,10 +9,16 @@
 
 namespace bnns::testing {
 
+// NULL for arguments that the header declares non-null: a literal would be a warning of clang.
+template <class T>
+T* null() {
+  return nullptr;
+}
+
 struct Shape {
   BNNSDataLayout layout;
-  std::vector<size_t> size;     // size order
-  std::vector<size_t> stride;   // stride order, fastest first; empty means contiguous
+  std::vector<size_t> size;    // size order
+  std::vector<size_t> stride;  // stride order, fastest first; empty means contiguous
 
   bool first_major() const { return (layout & 0x8000) && (layout & 1); }
   size_t rank() const { return size.size(); }

@@ -27,35 +27,55 @@ struct BadLayer {
 std::vector<BadLayer> bad_layers() {
   const BNNSNDArrayDescriptor image = descriptor(BNNSDataLayoutImageCHW, {2, 2, 3}, nullptr);
   std::vector<BadLayer> bad;
-  const auto add = [&bad](const char* what, const BNNSLayerParametersActivation& layer, std::vector<const char*> words) -> BNNSLayerParametersActivation& {
+  const auto add = [&bad](const char* what, const BNNSLayerParametersActivation& layer,
+                          std::vector<const char*> words) -> BNNSLayerParametersActivation& {
     bad.push_back({what, layer, words});
     return bad.back().layer;
   };
-  add("unknown function", layer_of(f32(4), f32(4), BNNSActivationFunction(36)), {"activation.function is 36", "0 to 35"});
+  add("unknown function", layer_of(f32(4), f32(4), BNNSActivationFunction(36)),
+      {"activation.function is 36", "0 to 35"});
   add("count", layer_of(f32(4), f32(5), BNNSActivationFunctionTanh), {"o_desc has 5 elements", "expected 4"});
   add("no elements", layer_of(f32(0), f32(0), BNNSActivationFunctionTanh), {"i_desc.size[0] is 0"});
-  add("layout", layer_of(descriptor(BNNSDataLayout(7), {4}, nullptr), f32(4), BNNSActivationFunctionTanh), {"i_desc.layout is 0x7"});
-  add("type", layer_of(f32(4), vector_descriptor(4, nullptr, BNNSDataType(3)), BNNSActivationFunctionTanh), {"o_desc.data_type is 0x3"});
-  add("indexed", layer_of(vector_descriptor(4, nullptr, BNNSDataTypeIndexed8), f32(4), BNNSActivationFunctionIdentity), {"i_desc", "indexed8"});
-  add("packed weights", layer_of(descriptor(BNNSDataLayoutConvolutionWeightsOIHW_Pack32, {1, 1, 1, 32}, nullptr), f32(32), BNNSActivationFunctionIdentity), {"OIHW_Pack32"});
+  add("layout", layer_of(descriptor(BNNSDataLayout(7), {4}, nullptr), f32(4), BNNSActivationFunctionTanh),
+      {"i_desc.layout is 0x7"});
+  add("type", layer_of(f32(4), vector_descriptor(4, nullptr, BNNSDataType(3)), BNNSActivationFunctionTanh),
+      {"o_desc.data_type is 0x3"});
+  add("indexed", layer_of(vector_descriptor(4, nullptr, BNNSDataTypeIndexed8), f32(4), BNNSActivationFunctionIdentity),
+      {"i_desc", "indexed8"});
+  add("packed weights",
+      layer_of(descriptor(BNNSDataLayoutConvolutionWeightsOIHW_Pack32, {1, 1, 1, 32}, nullptr), f32(32),
+               BNNSActivationFunctionIdentity),
+      {"OIHW_Pack32"});
   BNNSNDArrayDescriptor holes = vector_descriptor(4, nullptr, BNNSDataTypeInt4);
   holes.stride[0] = 2;
   add("sub-byte strides", layer_of(holes, f32(4), BNNSActivationFunctionIdentity), {"i_desc", "i4", "contiguous"});
-  add("sub-byte softmax", layer_of(vector_descriptor(4, nullptr, BNNSDataTypeUInt4), f32(4), BNNSActivationFunctionSoftmax), {"softmax", "u4"});
+  add("sub-byte softmax",
+      layer_of(vector_descriptor(4, nullptr, BNNSDataTypeUInt4), f32(4), BNNSActivationFunctionSoftmax),
+      {"softmax", "u4"});
   BNNSNDArrayDescriptor falling = image;
   falling.stride[0] = 4, falling.stride[1] = 2;
   add("strides", layer_of(falling, image, BNNSActivationFunctionTanh), {"i_desc.stride[1] is 2"});
-  add("huge", layer_of(descriptor(BNNSDataLayoutImageCHW, {size_t{1} << 31, size_t{1} << 31, 16}, nullptr), f32(4), BNNSActivationFunctionTanh), {"does not fit"});
-  add("axis of a vector", layer_of(f32(4), f32(4), BNNSActivationFunctionSoftmax, 0, 0, 4), {"axis_flags is 0x4", "bits 0 to 1", "batch"});
+  add("huge",
+      layer_of(descriptor(BNNSDataLayoutImageCHW, {size_t{1} << 31, size_t{1} << 31, 16}, nullptr), f32(4),
+               BNNSActivationFunctionTanh),
+      {"does not fit"});
+  add("axis of a vector", layer_of(f32(4), f32(4), BNNSActivationFunctionSoftmax, 0, 0, 4),
+      {"axis_flags is 0x4", "bits 0 to 1", "batch"});
   add("axis of an image", layer_of(image, image, BNNSActivationFunctionLogSoftmax, 0, 0, 0x10), {"axis_flags is 0x10"});
-  add("prelu of a vector", layer_of(f32(4), f32(4), BNNSActivationFunctionPReLUPerChannel, 0.1f), {"i_desc.layout", "ImageCHW", "PReLUPerChannel"});
-  add("integer function of floats", layer_of(f32(4), f32(4), BNNSActivationFunctionIntegerLinearSaturate), {"i_desc has type f32", "integers"});
+  add("prelu of a vector", layer_of(f32(4), f32(4), BNNSActivationFunctionPReLUPerChannel, 0.1f),
+      {"i_desc.layout", "ImageCHW", "PReLUPerChannel"});
+  add("integer function of floats", layer_of(f32(4), f32(4), BNNSActivationFunctionIntegerLinearSaturate),
+      {"i_desc has type f32", "integers"});
   const BNNSNDArrayDescriptor i8 = vector_descriptor(4, nullptr, BNNSDataTypeInt8);
   add("shift", layer_of(i8, i8, BNNSActivationFunctionIntegerLinearSaturate), {"ishift is -1"}).activation.ishift = -1;
-  add("no arrays", layer_of(i8, i8, BNNSActivationFunctionIntegerLinearSaturatePerChannel), {"per_channel is NULL", "expected 4"});
-  add("gumbel_max of the same size", layer_of(f32(4), f32(4), BNNSActivationFunctionGumbelMax, 1), {"gumbel_max", "index"});
-  add("gumbel_max of another size", layer_of(f32(4), f32(2), BNNSActivationFunctionGumbelMax, 1), {"o_desc has 2 elements", "expected 1"});
-  add("gumbel_max of the batch", layer_of(f32(4), f32(4), BNNSActivationFunctionGumbelMax, 1, 0, 2), {"gumbel_max along the batch"});
+  add("no arrays", layer_of(i8, i8, BNNSActivationFunctionIntegerLinearSaturatePerChannel),
+      {"per_channel is NULL", "expected 4"});
+  add("gumbel_max of the same size", layer_of(f32(4), f32(4), BNNSActivationFunctionGumbelMax, 1),
+      {"gumbel_max", "index"});
+  add("gumbel_max of another size", layer_of(f32(4), f32(2), BNNSActivationFunctionGumbelMax, 1),
+      {"o_desc has 2 elements", "expected 1"});
+  add("gumbel_max of the batch", layer_of(f32(4), f32(4), BNNSActivationFunctionGumbelMax, 1, 0, 2),
+      {"gumbel_max along the batch"});
   return bad;
 }
 
@@ -65,7 +85,8 @@ TEST(ActivationMisuse, BadLayersAreRefusedByEveryConstructor) {
     const auto explained = [&](const char* call) {
       const std::string reason = BNNSExtLastError();
       EXPECT_EQ(reason.find(call), 0u) << reason;
-      for (const char* word : bad.words) EXPECT_NE(reason.find(word), std::string::npos) << word << " not in: " << reason;
+      for (const char* word : bad.words)
+        EXPECT_NE(reason.find(word), std::string::npos) << word << " not in: " << reason;
     };
     BNNSExtClearLastError();
     EXPECT_EQ(BNNSFilterCreateLayerActivation(&bad.layer, nullptr), nullptr);
@@ -75,34 +96,37 @@ TEST(ActivationMisuse, BadLayersAreRefusedByEveryConstructor) {
     direct.i_desc.data = x.data();
     direct.o_desc.data = y.data();
     EXPECT_NE(BNNSDirectApplyActivationBatch(&direct, nullptr, 1, 0, 0), 0);
-    if (std::string(bad.what) != "indexed") explained("BNNSDirectApplyActivationBatch");   // there, data needs a table first
+    if (std::string(bad.what) != "indexed")
+      explained("BNNSDirectApplyActivationBatch");  // there, data needs a table first
     for (float v : y) EXPECT_TRUE(is_poison(v));
   }
 }
 
 TEST(ActivationMisuse, NullArguments) {
-  EXPECT_EQ(BNNSFilterCreateLayerActivation(nullptr, nullptr), nullptr);
+  EXPECT_EQ(BNNSFilterCreateLayerActivation(null<BNNSLayerParametersActivation>(), nullptr), nullptr);
   EXPECT_TRUE(refused_because({"layer_params is NULL"}));
-  EXPECT_NE(BNNSDirectApplyActivationBatch(nullptr, nullptr, 1, 0, 0), 0);
+  EXPECT_NE(BNNSDirectApplyActivationBatch(null<BNNSLayerParametersActivation>(), nullptr, 1, 0, 0), 0);
   EXPECT_TRUE(refused_because({"layer_params is NULL"}));
   const BNNSVectorDescriptor v = {4, BNNSDataTypeFloat32, 0, 0};
   const BNNSActivation relu = layer_of(f32(4), f32(4), BNNSActivationFunctionRectifiedLinear).activation;
-  EXPECT_EQ(BNNSFilterCreateVectorActivationLayer(nullptr, &v, &relu, nullptr), nullptr);
+  EXPECT_EQ(BNNSFilterCreateVectorActivationLayer(null<BNNSVectorDescriptor>(), &v, &relu, nullptr), nullptr);
   EXPECT_TRUE(refused_because({"in_desc is NULL"}));
-  EXPECT_EQ(BNNSFilterCreateVectorActivationLayer(&v, nullptr, &relu, nullptr), nullptr);
+  EXPECT_EQ(BNNSFilterCreateVectorActivationLayer(&v, null<BNNSVectorDescriptor>(), &relu, nullptr), nullptr);
   EXPECT_TRUE(refused_because({"out_desc is NULL"}));
-  EXPECT_EQ(BNNSFilterCreateVectorActivationLayer(&v, &v, nullptr, nullptr), nullptr);
+  EXPECT_EQ(BNNSFilterCreateVectorActivationLayer(&v, &v, null<BNNSActivation>(), nullptr), nullptr);
   EXPECT_TRUE(refused_because({"activation is NULL"}));
   EXPECT_EQ(BNNSGetPointer(nullptr, BNNSPointerSpecifierAlpha).data, nullptr);
   EXPECT_TRUE(refused_because({"BNNSGetPointer", "filter is NULL"}));
   const float x[4] = {};
   float y[4] = {poison(), poison(), poison(), poison()};
   EXPECT_EQ(BNNSFilterApply(nullptr, x, y), -1);
-  EXPECT_EQ(BNNSFilterApplyBackwardBatch(nullptr, 1, x, 0, nullptr, 0, nullptr, 0, nullptr, 0, nullptr, nullptr), -1);
+  EXPECT_EQ(BNNSFilterApplyBackwardBatch(nullptr, 1, x, 0, nullptr, 0, nullptr, 0, null<BNNSNDArrayDescriptor>(), 0,
+                                         nullptr, nullptr),
+            -1);
   TestFilter filter(layer_of(f32(4), f32(4), BNNSActivationFunctionRectifiedLinear));
-  EXPECT_EQ(BNNSFilterApply(filter, nullptr, y), -1);
+  EXPECT_EQ(BNNSFilterApply(filter, null<void>(), y), -1);
   EXPECT_TRUE(refused_because({"activation", "in is NULL"}));
-  EXPECT_EQ(BNNSFilterApply(filter, x, nullptr), -1);
+  EXPECT_EQ(BNNSFilterApply(filter, x, null<void>()), -1);
   EXPECT_TRUE(refused_because({"out is NULL"}));
   EXPECT_EQ(BNNSFilterApply(filter, reinterpret_cast<const char*>(x) + 1, y), -1);
   EXPECT_TRUE(refused_because({"in is", "multiple of 4"}));
@@ -123,9 +147,11 @@ TEST(ActivationMisuse, BackwardCalls) {
   float x[4] = {1, -2, 3, -4}, y[4] = {1, -2, 3, -4}, dy[4] = {1, 1, 1, 1}, dx[4], dw[4];
   for (float& v : dx) v = poison();
   for (float& v : dw) v = poison();
-  BNNSNDArrayDescriptor ddy = vector_descriptor(4, dy), ddx = vector_descriptor(4, dx), one = vector_descriptor(1, dw), two = vector_descriptor(2, dw);
+  BNNSNDArrayDescriptor ddy = vector_descriptor(4, dy), ddx = vector_descriptor(4, dx), one = vector_descriptor(1, dw),
+                        two = vector_descriptor(2, dw);
   const auto backward = [&](BNNSFilter filter, const float* in, BNNSNDArrayDescriptor* in_delta, const float* out,
-                            const BNNSNDArrayDescriptor* out_delta, BNNSNDArrayDescriptor* weights, BNNSNDArrayDescriptor* bias) {
+                            const BNNSNDArrayDescriptor* out_delta, BNNSNDArrayDescriptor* weights,
+                            BNNSNDArrayDescriptor* bias) {
     BNNSExtClearLastError();
     return BNNSFilterApplyBackwardBatch(filter, 1, in, 0, in_delta, 0, out, 0, out_delta, 0, weights, bias);
   };
@@ -137,7 +163,7 @@ TEST(ActivationMisuse, BackwardCalls) {
   EXPECT_TRUE(refused_because({"BNNSFilterApplyBackwardBatch", "in and out are NULL", "tanh"}));
   EXPECT_EQ(backward(silu, nullptr, &ddx, y, &ddy, nullptr, nullptr), -1);
   EXPECT_TRUE(refused_because({"in is NULL", "silu", "does not follow from out"}));
-  EXPECT_EQ(backward(reversing, nullptr, &ddx, y, &ddy, nullptr, nullptr), -1);   // K8: never guess a branch
+  EXPECT_EQ(backward(reversing, nullptr, &ddx, y, &ddy, nullptr, nullptr), -1);  // K8: never guess a branch
   EXPECT_TRUE(refused_because({"leaky_relu (alpha -1)"}));
   EXPECT_EQ(backward(tanh, x, &ddx, y, nullptr, nullptr, nullptr), -1);
   EXPECT_TRUE(refused_because({"out_delta is NULL"}));
@@ -149,7 +175,8 @@ TEST(ActivationMisuse, BackwardCalls) {
   EXPECT_TRUE(refused_because({"in is NULL", "weights_delta"}));
   EXPECT_EQ(backward(leaky, x, &ddx, y, &ddy, &two, nullptr), -1);
   EXPECT_TRUE(refused_because({"weights_delta has 2 elements", "expected 1"}));
-  BNNSNDArrayDescriptor bad = vector_descriptor(3, dx), empty = vector_descriptor(4, nullptr), integers = vector_descriptor(4, dx, BNNSDataTypeInt32);
+  BNNSNDArrayDescriptor bad = vector_descriptor(3, dx), empty = vector_descriptor(4, nullptr),
+                        integers = vector_descriptor(4, dx, BNNSDataTypeInt32);
   EXPECT_EQ(backward(tanh, x, &bad, y, &ddy, nullptr, nullptr), -1);
   EXPECT_TRUE(refused_because({"in_delta has 3 elements"}));
   EXPECT_EQ(backward(tanh, x, &empty, y, &ddy, nullptr, nullptr), -1);
@@ -206,14 +233,18 @@ TEST(ActivationMisuse, BC42_BC45_AllocationFailures) {
   BNNSFilterParameters parameters = {};
   parameters.alloc_memory = counting_alloc;
   parameters.free_memory = counting_free;
-  for (BNNSActivationFunction function : {BNNSActivationFunctionTanh, BNNSActivationFunctionPReLUPerChannel, BNNSActivationFunctionSoftmax}) {
+  for (BNNSActivationFunction function :
+       {BNNSActivationFunctionTanh, BNNSActivationFunctionPReLUPerChannel, BNNSActivationFunctionSoftmax}) {
     for (bool once : {false, true}) {
       bool finished = false;
       for (int allowed = 0; !finished && allowed < 20; ++allowed) {
         SCOPED_TRACE(std::string(once ? "once " : "from then on ") + std::to_string(allowed));
-        const BNNSLayerParametersActivation layer = layer_of(image.descriptor(nullptr), image.descriptor(nullptr), function, 0.5f, 0, 1);
-        std::vector<float> x(image.span(), 1), y(image.span(), poison()), dx(image.span(), poison()), dy(image.span(), 1), dw(4, poison());
-        BNNSNDArrayDescriptor ddx = image.descriptor(dx.data()), ddy = image.descriptor(dy.data()), ddw = vector_descriptor(4, dw.data());
+        const BNNSLayerParametersActivation layer =
+            layer_of(image.descriptor(nullptr), image.descriptor(nullptr), function, 0.5f, 0, 1);
+        std::vector<float> x(image.span(), 1), y(image.span(), poison()), dx(image.span(), poison()),
+            dy(image.span(), 1), dw(4, poison());
+        BNNSNDArrayDescriptor ddx = image.descriptor(dx.data()), ddy = image.descriptor(dy.data()),
+                              ddw = vector_descriptor(4, dw.data());
         BNNSNDArrayDescriptor* weights = function == BNNSActivationFunctionPReLUPerChannel ? &ddw : nullptr;
         allowed_blocks = allowed;
         fail_once = once;

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/core/checked.h"
-#include "src/core/parallel.h"
 #include "src/ops/activation/activation_filter.h"
+#include "src/ops/activation/activation_tasks.h"
 #include "src/ops/activation/gumbel_noise.h"
 #include "src/ops/activation/row_tiles.h"
 #include "src/ops/activation/softmax.h"
@@ -19,11 +18,12 @@ template <class Body>
 void for_each_tile(const RowPlan& plan, size_t n_threads, size_t rooms, size_t passes, ScratchShelf& shelf,
                    Body&& body) {
   const size_t elements = plan.row_length * plan.width;
-  const size_t per_task = std::max<size_t>(1, kTaskElements / elements), tasks = div_up(plan.tiles, per_task);
+  const size_t per_task = std::max<size_t>(1, kActivationTask / elements), tasks = div_up(plan.tiles, per_task);
   const size_t threads =
       threads_for(n_threads, tasks, checked_mul(plan.rows * plan.row_length, passes * sizeof(float), "batch"));
   const size_t room = round_up(elements, kAlignment / sizeof(float));
-  ScratchShelf::Lease lease(shelf, checked_mul(checked_mul(room, rooms * threads, "scratch"), sizeof(float), "scratch"));
+  ScratchShelf::Lease lease(shelf,
+                            checked_mul(checked_mul(room, rooms * threads, "scratch"), sizeof(float), "scratch"));
   parallel_for(tasks, threads, [&](size_t task, size_t worker) {
     float* first_room = rooms ? lease.as<float>() + worker * rooms * room : nullptr;
     for (size_t i = task * per_task; i < std::min(plan.tiles, (task + 1) * per_task); ++i) {
@@ -34,24 +34,26 @@ void for_each_tile(const RowPlan& plan, size_t n_threads, size_t rooms, size_t p
 
 }  // namespace
 
-void ActivationFilter::forward_rows(size_t batch, const Operand& in, const Operand& out) {
+void ActivationFilter::forward_rows(size_t batch, const BatchOperand& in, const BatchOperand& out) {
   const Activation activation = current();
   RowPlan plan = make_row_plan(problem_.i, problem_.row_axes, batch);
   RowView x(in, plan), y(out, plan);
   choose_tiles(&plan, {&x, &y});
-  const size_t rooms = x.direct() && y.direct() ? 0 : 1;   // x and y share one: the kernels work in place
+  const size_t rooms = x.direct() && y.direct() ? 0 : 1;  // x and y share one: the kernels work in place
   for_each_tile(plan, options_.n_threads, rooms, 2, shelf_, [&](const Tile& tile, float* room, float*) {
     size_t x_step, y_step;
     const float* xs = x.read(tile, room, &x_step);
     float* ys = y.target(tile, room, &y_step);
-    if (plan.width == 1) softmax_row_forward(activation, xs, ys, plan.row_length);
-    else softmax_columns_forward(activation, xs, x_step, ys, y_step, plan.row_length, tile.width);
+    if (plan.width == 1)
+      softmax_row_forward(activation, xs, ys, plan.row_length);
+    else
+      softmax_columns_forward(activation, xs, x_step, ys, y_step, plan.row_length, tile.width);
     y.write(tile, ys);
   });
 }
 
-void ActivationFilter::backward_rows(size_t batch, Source source, const Operand& s, const Operand& dy,
-                                     const Operand& dx) {
+void ActivationFilter::backward_rows(size_t batch, Source source, const BatchOperand& s, const BatchOperand& dy,
+                                     const BatchOperand& dx) {
   const Activation activation = current();
   const From from = source == Source::input ? From::input : From::output;
   RowPlan plan = make_row_plan(problem_.i, problem_.row_axes, batch);
@@ -75,7 +77,7 @@ void ActivationFilter::backward_rows(size_t batch, Source source, const Operand&
 
 // K9: out receives the index of max(x + Gumbel noise) in each row. alpha 0 means noise that is the same for all, so the
 // plain arg max. The first of equals wins; a NaN wins over everything.
-void ActivationFilter::forward_gumbel_max(size_t batch, const Operand& in, const Operand& out) {
+void ActivationFilter::forward_gumbel_max(size_t batch, const BatchOperand& in, const BatchOperand& out) {
   const Activation activation = current();
   RowPlan plan = make_row_plan(problem_.i, problem_.row_axes, batch);
   RowView x(in, plan);
@@ -99,8 +101,10 @@ void ActivationFilter::forward_gumbel_max(size_t batch, const Operand& in, const
       }
     }
     const float index = static_cast<float>(best);
-    if (y.direct()) *y.target(tile.line, nullptr) = index;
-    else y.write(tile.line, 1, &index);
+    if (y.direct())
+      *y.target(tile.line, nullptr) = index;
+    else
+      y.write(tile.line, 1, &index);
   });
 }
 

@@ -42,7 +42,9 @@ TEST(SoftmaxReference, GradientMatchesDifferences) {
       for (size_t i = 0; i < y.size(); ++i) sum += y[i] * dy[i];
       return sum;
     };
-    EXPECT_LE(gradient_error(ref::softmax_backward(log, ref::softmax_forward(log, x), dy), central_differences(x, loss)), 1e-7);
+    EXPECT_LE(
+        gradient_error(ref::softmax_backward(log, ref::softmax_forward(log, x), dy), central_differences(x, loss)),
+        1e-7);
   }
 }
 
@@ -98,7 +100,8 @@ Want reference(bool log, bool from_output, const std::vector<std::vector<size_t>
       const double shift = from_output ? 0 : std::fabs(points[i] - max), terms = shift + 8 + sum_error(row.size());
       const double p = log ? std::exp(y[i]) : y[i];
       want.y[row[i]] = y[i];
-      want.y_bound[row[i]] = kUlp * (log ? shift + 3 * std::fabs(y[i]) + 3 + sum_error(row.size()) : terms * p) + 0x1p-147;
+      want.y_bound[row[i]] =
+          kUlp * (log ? shift + 3 * std::fabs(y[i]) + 3 + sum_error(row.size()) : terms * p) + 0x1p-147;
       want.dx[row[i]] = dx[i];
       want.dx_bound[row[i]] =
           kUlp * (log ? std::fabs(gradients[i]) + p * total * terms : p * (std::fabs(gradients[i]) + total) * terms) +
@@ -115,8 +118,8 @@ void check_layer(const Shape& in, const Shape& out, uint32_t flags, size_t batch
   const uint32_t axes = flags ? flags : 1;
   const std::vector<std::vector<size_t>> rows = rows_of(in, axes, batch);
   for (BNNSActivationFunction function : kFunctions) {
-    SCOPED_TRACE(std::string(activation_name(function)) + " flags " + std::to_string(flags) + " batch " + std::to_string(batch) +
-                 " count " + std::to_string(in.count()));
+    SCOPED_TRACE(std::string(activation_name(function)) + " flags " + std::to_string(flags) + " batch " +
+                 std::to_string(batch) + " count " + std::to_string(in.count()));
     PoisonedBatch px(in, batch, gap), py(out, batch, 2 * gap), pdy(out, batch, gap), pdx(in, batch, 3 * gap);
     px.fill(x);
     pdy.fill(dy);
@@ -132,8 +135,10 @@ void check_layer(const Shape& in, const Shape& out, uint32_t flags, size_t batch
     for (bool from_output : {true, false}) {
       BNNSNDArrayDescriptor ddx = pdx.descriptor();
       ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, batch, px.data(), px.stride(), &ddx, pdx.stride(),
-                                             from_output ? py.data() : nullptr, py.stride(), &ddy, pdy.stride(), nullptr,
-                                             nullptr), 0) << BNNSExtLastError();
+                                             from_output ? py.data() : nullptr, py.stride(), &ddy, pdy.stride(),
+                                             nullptr, nullptr),
+                0)
+          << BNNSExtLastError();
       const Want& want = from_output ? from_y : from_x;
       const std::vector<float> dx = pdx.values();
       ASSERT_TRUE(within(dx, want.dx, dx.size(), [&](size_t i) { return want.dx_bound[i]; })) << from_output;
@@ -142,8 +147,9 @@ void check_layer(const Shape& in, const Shape& out, uint32_t flags, size_t batch
       ddx.flags = BNNSNDArrayFlagBackpropAccumulate;
       pdx.fill(x);
       ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, batch, px.data(), px.stride(), &ddx, pdx.stride(),
-                                             from_output ? py.data() : nullptr, py.stride(), &ddy, pdy.stride(), nullptr,
-                                             nullptr), 0);
+                                             from_output ? py.data() : nullptr, py.stride(), &ddy, pdy.stride(),
+                                             nullptr, nullptr),
+                0);
       const std::vector<float> sum = pdx.values();
       for (size_t i = 0; i < sum.size(); ++i) ASSERT_EQ(sum[i], x[i] + dx[i]) << i;
       ASSERT_TRUE(pdx.gaps_are_poison());
@@ -180,7 +186,7 @@ TEST(Softmax, EveryAxisOfEveryLayout) {
   for_each_isa([&] {
     for (const Shape& shape : shapes) {
       const uint32_t all = (2u << shape.rank()) - 1;
-      const uint32_t step = shape.rank() == 8 ? 73 : 1;   // 511 sets of axes are more than needed
+      const uint32_t step = shape.rank() == 8 ? 73 : 1;  // 511 sets of axes are more than needed
       for (uint32_t flags = 0; flags <= all; flags += step) {
         for (size_t batch : {1u, 3u}) check_layer(shape, shape, flags, batch, 5);
       }
@@ -201,10 +207,13 @@ TEST(Softmax, Columns) {
 
 // Input and output are paired in memory order, whatever their shapes.
 TEST(Softmax, ShapesMayDiffer) {
-  const Shape in[] = {{BNNSDataLayoutVector, {24}, {}}, {BNNSDataLayoutImageCHW, {6, 2, 2}, {1, 7, 15}},
+  const Shape in[] = {{BNNSDataLayoutVector, {24}, {}},
+                      {BNNSDataLayoutImageCHW, {6, 2, 2}, {1, 7, 15}},
                       {BNNSDataLayout2DFirstMajor, {2, 12}, {}}};
-  const Shape out[] = {{BNNSDataLayoutRowMajorMatrix, {4, 6}, {1, 5}}, {BNNSDataLayoutVector, {24}, {}},
-                       {BNNSDataLayoutVector, {24}, {3}}, {BNNSDataLayout3DFirstMajor, {2, 2, 6}, {1, 8, 20}}};
+  const Shape out[] = {{BNNSDataLayoutRowMajorMatrix, {4, 6}, {1, 5}},
+                       {BNNSDataLayoutVector, {24}, {}},
+                       {BNNSDataLayoutVector, {24}, {3}},
+                       {BNNSDataLayout3DFirstMajor, {2, 2, 6}, {1, 8, 20}}};
   for_each_isa([&] {
     for (const Shape& i : in) {
       for (const Shape& o : out) {
@@ -243,10 +252,13 @@ TEST(Softmax, SameBitsForAnyThreadCount) {
     std::vector<float> first_y, first_dx;
     for (size_t threads : kThreadCounts) {
       std::vector<float> y(n), dx(n), g = dy;
-      TestFilter filter(layer_of(image.descriptor(nullptr), image.descriptor(nullptr), BNNSActivationFunctionSoftmax, 0, 0, flags), threads);
+      TestFilter filter(
+          layer_of(image.descriptor(nullptr), image.descriptor(nullptr), BNNSActivationFunctionSoftmax, 0, 0, flags),
+          threads);
       ASSERT_EQ(BNNSFilterApplyBatch(filter, batch, x.data(), 0, y.data(), 0), 0);
       BNNSNDArrayDescriptor ddx = image.descriptor(dx.data()), ddy = image.descriptor(g.data());
-      ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, batch, nullptr, 0, &ddx, 0, y.data(), 0, &ddy, 0, nullptr, nullptr), 0);
+      ASSERT_EQ(
+          BNNSFilterApplyBackwardBatch(filter, batch, nullptr, 0, &ddx, 0, y.data(), 0, &ddy, 0, nullptr, nullptr), 0);
       if (first_y.empty()) first_y = y, first_dx = dx;
       EXPECT_TRUE(same_bits(y, first_y));
       EXPECT_TRUE(same_bits(dx, first_dx));
@@ -280,7 +292,7 @@ TEST(Softmax, BC26_SpecialRows) {
   for_each_isa([&] {
     Random random(15);
     for (size_t n : {5u, 40u}) {
-      for (uint32_t flags : {1u, 2u}) {   // 1: 12 rows of n; 2: n rows of 12, as columns
+      for (uint32_t flags : {1u, 2u}) {  // 1: 12 rows of n; 2: n rows of 12, as columns
         const Shape shape = {BNNSDataLayout2DLastMajor, {n, 12}, {}};
         const size_t length = flags == 1 ? n : 12, step = flags == 1 ? 1 : n, row_step = flags == 1 ? n : 1;
         for (BNNSActivationFunction function : kFunctions) {
@@ -292,20 +304,36 @@ TEST(Softmax, BC26_SpecialRows) {
             for (size_t i = 0; i < length; ++i) {
               float& v = changed[row + i * step];
               switch (special) {
-                case 0: v = -inf; break;
-                case 1: if (i == 1) v = inf; break;
-                case 2: if (i == 1 || i == 3) v = inf; break;
-                case 3: if (i == length - 1) v = NAN; break;
-                case 4: v = i % 2 ? 1e4f : -1e4f; break;
-                case 5: if (i == 2) v = -inf; break;
+                case 0:
+                  v = -inf;
+                  break;
+                case 1:
+                  if (i == 1) v = inf;
+                  break;
+                case 2:
+                  if (i == 1 || i == 3) v = inf;
+                  break;
+                case 3:
+                  if (i == length - 1) v = NAN;
+                  break;
+                case 4:
+                  v = i % 2 ? 1e4f : -1e4f;
+                  break;
+                case 5:
+                  if (i == 2) v = -inf;
+                  break;
               }
             }
             BNNSNDArrayDescriptor ddx = shape.descriptor(dx.data()), ddy = shape.descriptor(g.data());
             ASSERT_EQ(BNNSFilterApply(filter, x.data(), want.data()), 0);
             BNNSNDArrayDescriptor dwant = shape.descriptor(want_dx.data());
-            ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, 1, nullptr, 0, &dwant, 0, want.data(), 0, &ddy, 0, nullptr, nullptr), 0);
+            ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, 1, nullptr, 0, &dwant, 0, want.data(), 0, &ddy, 0, nullptr,
+                                                   nullptr),
+                      0);
             ASSERT_EQ(BNNSFilterApply(filter, changed.data(), y.data()), 0);
-            ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, 1, nullptr, 0, &ddx, 0, y.data(), 0, &ddy, 0, nullptr, nullptr), 0);
+            ASSERT_EQ(
+                BNNSFilterApplyBackwardBatch(filter, 1, nullptr, 0, &ddx, 0, y.data(), 0, &ddy, 0, nullptr, nullptr),
+                0);
             std::vector<bool> in_row(12 * n);
             for (size_t i = 0; i < length; ++i) in_row[row + i * step] = true;
             for (size_t i = 0; i < 12 * n; ++i) {

@@ -1,8 +1,8 @@
 // The element-wise functions: the reference by hand, its gradients by differences, the kernels against the reference on
 // every instruction set, and what holds for all inputs. The layer around them is tested in activation_filter_test.cc.
 
-#include "src/ops/activation/activation_cases.h"
 #include "src/core/error.h"
+#include "src/ops/activation/activation_cases.h"
 #include "tests/support/testing.h"
 
 namespace bnns::testing {
@@ -45,11 +45,11 @@ TEST(ActivationReference, DerivativesMatchDifferences) {
     SCOPED_TRACE(name_of(a));
     // Steps of 0.0913 from an offset that meets no kink of the table's functions within 1e-3.
     const std::vector<double> x = random.spread(120, 0.0913);
-    std::vector<double> analytic, numeric = central_differences(x, [&](const std::vector<double>& v) {
-                              double sum = 0;
-                              for (double value : v) sum += ref::activation_forward(a, value);
-                              return sum;
-                            });
+    std::vector<double> analytic, numeric = central_differences(x, [&](const std::vector<double>&v) {
+                                    double sum = 0;
+                                    for (double value : v) sum += ref::activation_forward(a, value);
+                                    return sum;
+                                  });
     for (double value : x) analytic.push_back(ref::activation_derivative(a, value));
     EXPECT_LE(gradient_error(analytic, numeric), 1e-7);
     if (!has_derivative_from_output(a)) continue;
@@ -133,8 +133,8 @@ TEST(ActivationKernels, PreluAndItsAlphaGradient) {
 
 std::vector<float> extremes() {
   std::vector<float> x;
-  for (float v : {0.0f, FLT_TRUE_MIN, 1e-40f, FLT_MIN, 1e-8f, 0.1f, 1.0f, 20.0f, 87.0f, 88.0f, 89.0f, 100.0f, 103.9f, 1e4f,
-                  1e15f, 1e30f, FLT_MAX}) {
+  for (float v : {0.0f, FLT_TRUE_MIN, 1e-40f, FLT_MIN, 1e-8f, 0.1f, 1.0f, 20.0f, 87.0f, 88.0f, 89.0f, 100.0f, 103.9f,
+                  1e4f, 1e15f, 1e30f, FLT_MAX}) {
     x.push_back(v);
     x.push_back(-v);
   }
@@ -145,7 +145,7 @@ std::vector<float> extremes() {
 TEST(ActivationKernels, BC24_DerivativesAreFiniteAtExtremes) {
   for_each_isa([] {
     for (const Activation& a : element_cases()) {
-      if (a.function == BNNSActivationFunctionHardSigmoid) continue;   // next test: alpha x + beta rounds at the kink
+      if (a.function == BNNSActivationFunctionHardSigmoid) continue;  // next test: alpha x + beta rounds at the kink
       SCOPED_TRACE(name_of(a));
       for (float x : extremes()) {
         const float one = 1;

@@ -28,10 +28,10 @@ std::vector<Out> convert(const std::vector<In>& x, BNNSNDArrayDescriptor in, BNN
 
 template <class T>
 struct TypeOf;
-#define BNNS_TEST_TYPE(c_type, name)                           \
-  template <>                                                  \
-  struct TypeOf<c_type> {                                      \
-    static constexpr BNNSDataType value = BNNSDataType##name;  \
+#define BNNS_TEST_TYPE(c_type, name)                          \
+  template <>                                                 \
+  struct TypeOf<c_type> {                                     \
+    static constexpr BNNSDataType value = BNNSDataType##name; \
   };
 BNNS_TEST_TYPE(int8_t, Int8)
 BNNS_TEST_TYPE(int16_t, Int16)
@@ -53,10 +53,12 @@ void for_each_integer_type(F&& f) {
 // Integer to float: scale x + bias (3, 10 -> 0.5 * 3 - 1 = 0.5). Float to integer: round(f / scale - bias), ties to
 // even, saturated (K42): 7 / 2 - 1 = 2.5 -> 2.
 TEST(ActivationConversion, ScaleAndBias) {
-  EXPECT_EQ((convert<int8_t, float>({3, 10, -128}, scaled(3, BNNSDataTypeInt8, 0.5f, -1), vector_descriptor(3, nullptr))),
-            (std::vector<float>{0.5, 4, -65}));
-  EXPECT_EQ((convert<float, int8_t>({7, 9, 1000, -1000}, vector_descriptor(4, nullptr), scaled(4, BNNSDataTypeInt8, 2, 1))),
-            (std::vector<int8_t>{2, 4, 127, -128}));
+  EXPECT_EQ(
+      (convert<int8_t, float>({3, 10, -128}, scaled(3, BNNSDataTypeInt8, 0.5f, -1), vector_descriptor(3, nullptr))),
+      (std::vector<float>{0.5, 4, -65}));
+  EXPECT_EQ(
+      (convert<float, int8_t>({7, 9, 1000, -1000}, vector_descriptor(4, nullptr), scaled(4, BNNSDataTypeInt8, 2, 1))),
+      (std::vector<int8_t>{2, 4, 127, -128}));
   // A scale of 0 is 1.
   EXPECT_EQ((convert<uint16_t, float>({40000}, scaled(1, BNNSDataTypeUInt16, 0, 2), vector_descriptor(1, nullptr))),
             (std::vector<float>{40002}));
@@ -72,7 +74,8 @@ TEST(ActivationConversion, EveryIntegerTypeSaturatesAndRounds) {
     const T low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
     EXPECT_EQ(y, (std::vector<T>{0, 2, 2, negative ? T(-2) : T(0), 100, high, low, 0}));
     const std::vector<T> small = {0, 1, 100, T(negative ? -100 : 27)};
-    const std::vector<float> back = convert<T, float>(small, vector_descriptor(4, nullptr, type), vector_descriptor(4, nullptr));
+    const std::vector<float> back =
+        convert<T, float>(small, vector_descriptor(4, nullptr, type), vector_descriptor(4, nullptr));
     for (size_t i = 0; i < 4; ++i) EXPECT_EQ(back[i], float(small[i]));
   });
 }
@@ -85,9 +88,11 @@ TEST(ActivationConversion, IntegersStayExact) {
     const std::vector<In> x = {low, In(low + 1), 0, 1, 77, In(high - 1), high};
     for_each_integer_type([&](auto to) {
       using Out = decltype(to);
-      const std::vector<Out> y = convert<In, Out>(x, scaled(7, TypeOf<In>::value, 3, 0), scaled(7, TypeOf<Out>::value, 3, 0));
+      const std::vector<Out> y =
+          convert<In, Out>(x, scaled(7, TypeOf<In>::value, 3, 0), scaled(7, TypeOf<Out>::value, 3, 0));
       for (size_t i = 0; i < x.size(); ++i) {
-        const bool below = std::is_signed_v<In> && x[i] < 0 && (!std::is_signed_v<Out> || int64_t(x[i]) < int64_t(std::numeric_limits<Out>::min()));
+        const bool below = std::is_signed_v<In> && x[i] < 0 &&
+                           (!std::is_signed_v<Out> || int64_t(x[i]) < int64_t(std::numeric_limits<Out>::min()));
         const bool above = x[i] > 0 && uint64_t(x[i]) > uint64_t(std::numeric_limits<Out>::max());
         EXPECT_EQ(y[i], below ? std::numeric_limits<Out>::min() : above ? std::numeric_limits<Out>::max() : Out(x[i]));
       }
@@ -97,22 +102,28 @@ TEST(ActivationConversion, IntegersStayExact) {
 
 TEST(ActivationConversion, NarrowIntegersAndBooleans) {
   // u4, low bits first: 0x31 0x0f -> 1 3 15 0. i2: 0b11100100 -> 0 1 -2 -1.
-  EXPECT_EQ((convert<uint8_t, float>({0x31, 0x0f, 0, 0}, scaled(4, BNNSDataTypeUInt4, 2, 0), vector_descriptor(4, nullptr))),
-            (std::vector<float>{2, 6, 30, 0}));
-  EXPECT_EQ((convert<uint8_t, float>({0xe4, 0, 0, 0}, scaled(4, BNNSDataTypeInt2, 1, 0), vector_descriptor(4, nullptr))),
-            (std::vector<float>{0, 1, -2, -1}));
-  const std::vector<uint8_t> packed = convert<float, uint8_t>({1, 3, 99, -5}, vector_descriptor(4, nullptr), scaled(4, BNNSDataTypeUInt4, 1, 0));
+  EXPECT_EQ(
+      (convert<uint8_t, float>({0x31, 0x0f, 0, 0}, scaled(4, BNNSDataTypeUInt4, 2, 0), vector_descriptor(4, nullptr))),
+      (std::vector<float>{2, 6, 30, 0}));
+  EXPECT_EQ(
+      (convert<uint8_t, float>({0xe4, 0, 0, 0}, scaled(4, BNNSDataTypeInt2, 1, 0), vector_descriptor(4, nullptr))),
+      (std::vector<float>{0, 1, -2, -1}));
+  const std::vector<uint8_t> packed =
+      convert<float, uint8_t>({1, 3, 99, -5}, vector_descriptor(4, nullptr), scaled(4, BNNSDataTypeUInt4, 1, 0));
   EXPECT_EQ(packed[0], 0x31);
   EXPECT_EQ(packed[1], 0x0f);
-  EXPECT_EQ((convert<float, uint8_t>({0, -0.5f, NAN, 1}, vector_descriptor(4, nullptr), vector_descriptor(4, nullptr, BNNSDataTypeBoolean))),
+  EXPECT_EQ((convert<float, uint8_t>({0, -0.5f, NAN, 1}, vector_descriptor(4, nullptr),
+                                     vector_descriptor(4, nullptr, BNNSDataTypeBoolean))),
             (std::vector<uint8_t>{0, 1, 1, 1}));
-  EXPECT_EQ((convert<uint8_t, float>({0, 1, 7, 0}, vector_descriptor(4, nullptr, BNNSDataTypeBoolean), vector_descriptor(4, nullptr))),
+  EXPECT_EQ((convert<uint8_t, float>({0, 1, 7, 0}, vector_descriptor(4, nullptr, BNNSDataTypeBoolean),
+                                     vector_descriptor(4, nullptr))),
             (std::vector<float>{0, 1, 1, 0}));
 }
 
 // A float function between integers: dequantise, apply, requantise.
 TEST(ActivationConversion, FunctionsOfQuantisedData) {
-  EXPECT_EQ((convert<int8_t, uint8_t>({-10, 10, 4}, scaled(3, BNNSDataTypeInt8, 0.5f, 0), scaled(3, BNNSDataTypeUInt8, 0.25f, 0), BNNSActivationFunctionRectifiedLinear)),
+  EXPECT_EQ((convert<int8_t, uint8_t>({-10, 10, 4}, scaled(3, BNNSDataTypeInt8, 0.5f, 0),
+                                      scaled(3, BNNSDataTypeUInt8, 0.25f, 0), BNNSActivationFunctionRectifiedLinear)),
             (std::vector<uint8_t>{0, 20, 8}));
 }
 
@@ -121,8 +132,10 @@ TEST(ActivationConversion, IdentityCopiesBits) {
   for (size_t n : {1u, 100u, 40000u}) {
     std::vector<float> x(n, poison());
     EXPECT_TRUE(same_bits(convert<float, float>(x, vector_descriptor(n, nullptr), vector_descriptor(n, nullptr)), x));
-    const std::vector<uint16_t> h(n, 0x7d01);   // a signalling NaN of f16
-    EXPECT_EQ((convert<uint16_t, uint16_t>(h, vector_descriptor(n, nullptr, BNNSDataTypeFloat16), vector_descriptor(n, nullptr, BNNSDataTypeFloat16))), h);
+    const std::vector<uint16_t> h(n, 0x7d01);  // a signalling NaN of f16
+    EXPECT_EQ((convert<uint16_t, uint16_t>(h, vector_descriptor(n, nullptr, BNNSDataTypeFloat16),
+                                           vector_descriptor(n, nullptr, BNNSDataTypeFloat16))),
+              h);
   }
 }
 
@@ -130,8 +143,9 @@ TEST(ActivationConversion, IdentityCopiesBits) {
 
 // (3 x + 5) >> 2, rounding towards minus infinity: -7 -> -16 >> 2 = -4; -6 -> -13 >> 2 = -4; 100 -> 305 >> 2 = 76.
 TEST(IntegerLinearSaturate, HandWorked) {
-  BNNSLayerParametersActivation layer = layer_of(vector_descriptor(5, nullptr, BNNSDataTypeInt32), vector_descriptor(5, nullptr, BNNSDataTypeInt8),
-                                                 BNNSActivationFunctionIntegerLinearSaturate);
+  BNNSLayerParametersActivation layer =
+      layer_of(vector_descriptor(5, nullptr, BNNSDataTypeInt32), vector_descriptor(5, nullptr, BNNSDataTypeInt8),
+               BNNSActivationFunctionIntegerLinearSaturate);
   layer.activation.iscale = 3;
   layer.activation.ioffset = 5;
   layer.activation.ishift = 2;
@@ -145,8 +159,9 @@ TEST(IntegerLinearSaturate, HandWorked) {
 
 // 64-bit products need 96 bits: 2^31-ish scale times the ends of the range.
 TEST(IntegerLinearSaturate, WideProductsDoNotWrap) {
-  BNNSLayerParametersActivation layer = layer_of(vector_descriptor(4, nullptr, BNNSDataTypeInt64), vector_descriptor(4, nullptr, BNNSDataTypeInt64),
-                                                 BNNSActivationFunctionIntegerLinearSaturate);
+  BNNSLayerParametersActivation layer =
+      layer_of(vector_descriptor(4, nullptr, BNNSDataTypeInt64), vector_descriptor(4, nullptr, BNNSDataTypeInt64),
+               BNNSActivationFunctionIntegerLinearSaturate);
   layer.activation.iscale = 1 << 30;
   layer.activation.ishift = 30;
   const int64_t x[] = {INT64_MAX, INT64_MIN, -1, 12345678901};
@@ -166,12 +181,15 @@ TEST(IntegerLinearSaturate, WideProductsDoNotWrap) {
 
 // The arrays are the filter's own after creation; channels follow ImageCHW, strides included.
 TEST(IntegerLinearSaturate, PerChannel) {
-  for (const Shape& shape : {Shape{BNNSDataLayoutImageCHW, {2, 2, 3}, {}}, Shape{BNNSDataLayoutImageCHW, {2, 2, 3}, {1, 3, 7}}, Shape{BNNSDataLayoutVector, {12}, {}}}) {
+  for (const Shape& shape :
+       {Shape{BNNSDataLayoutImageCHW, {2, 2, 3}, {}}, Shape{BNNSDataLayoutImageCHW, {2, 2, 3}, {1, 3, 7}},
+        Shape{BNNSDataLayoutVector, {12}, {}}}) {
     const bool vector = shape.layout == BNNSDataLayoutVector;
     std::vector<int32_t> scale(12), offset(12), shift(12);
     for (int c = 0; c < 12; ++c) scale[c] = c + 1, offset[c] = 10 * c, shift[c] = c % 3;
-    BNNSLayerParametersActivation layer = layer_of(shape.descriptor(nullptr, BNNSDataTypeInt16), shape.descriptor(nullptr, BNNSDataTypeUInt8),
-                                                   BNNSActivationFunctionIntegerLinearSaturatePerChannel);
+    BNNSLayerParametersActivation layer =
+        layer_of(shape.descriptor(nullptr, BNNSDataTypeInt16), shape.descriptor(nullptr, BNNSDataTypeUInt8),
+                 BNNSActivationFunctionIntegerLinearSaturatePerChannel);
     layer.activation.iscale_per_channel = scale.data();
     layer.activation.ioffset_per_channel = offset.data();
     layer.activation.ishift_per_channel = shift.data();
@@ -208,8 +226,9 @@ TEST(Gumbel, HasTheMomentsOfItsDistribution) {
   seed_noise(1);
   const size_t n = 200000;
   std::vector<float> y(n), again(n);
-  TestFilter filter(layer_of(vector_descriptor(n, nullptr), vector_descriptor(n, nullptr), BNNSActivationFunctionGumbel, 1, 0));
-  ASSERT_EQ(BNNSFilterApply(filter, nullptr, y.data()), 0);
+  TestFilter filter(
+      layer_of(vector_descriptor(n, nullptr), vector_descriptor(n, nullptr), BNNSActivationFunctionGumbel, 1, 0));
+  ASSERT_EQ(BNNSFilterApply(filter, null<void>(), y.data()), 0);
   double mean = 0, square = 0;
   for (float v : y) {
     ASSERT_TRUE(std::isfinite(v));
@@ -219,7 +238,7 @@ TEST(Gumbel, HasTheMomentsOfItsDistribution) {
   mean /= n;
   EXPECT_NEAR(mean, 0.5772156649, 6 * 1.2825 / std::sqrt(double(n)));
   EXPECT_NEAR(square / n - mean * mean, 1.6449340668, 6 * 3 / std::sqrt(double(n)));
-  ASSERT_EQ(BNNSFilterApply(filter, nullptr, again.data()), 0);
+  ASSERT_EQ(BNNSFilterApply(filter, null<void>(), again.data()), 0);
   EXPECT_FALSE(same_bits(y, again)) << "two applies draw different noise";
 }
 
@@ -228,8 +247,10 @@ TEST(Gumbel, SameNumbersForAnyThreadCount) {
   for (size_t threads : kThreadCounts) {
     seed_noise(2);
     std::vector<float> y(100000);
-    TestFilter filter(layer_of(vector_descriptor(50000, nullptr), vector_descriptor(50000, nullptr), BNNSActivationFunctionGumbel, 1, 0), threads);
-    ASSERT_EQ(BNNSFilterApplyBatch(filter, 2, nullptr, 0, y.data(), 0), 0);
+    TestFilter filter(layer_of(vector_descriptor(50000, nullptr), vector_descriptor(50000, nullptr),
+                               BNNSActivationFunctionGumbel, 1, 0),
+                      threads);
+    ASSERT_EQ(BNNSFilterApplyBatch(filter, 2, null<void>(), 0, y.data(), 0), 0);
     if (threads == 1) first = y;
     EXPECT_TRUE(same_bits(y, first));
   }
@@ -242,7 +263,8 @@ TEST(Gumbel, MaxDrawsFromTheSoftmax) {
   const std::vector<double> p = ref::softmax_forward(false, {0, 1, 2});
   std::vector<float> x(3 * n), y(n);
   for (size_t i = 0; i < 3 * n; ++i) x[i] = float(i % 3);
-  TestFilter filter(layer_of(vector_descriptor(3, nullptr), vector_descriptor(1, nullptr), BNNSActivationFunctionGumbelMax, 1, 0));
+  TestFilter filter(
+      layer_of(vector_descriptor(3, nullptr), vector_descriptor(1, nullptr), BNNSActivationFunctionGumbelMax, 1, 0));
   ASSERT_EQ(BNNSFilterApplyBatch(filter, n, x.data(), 0, y.data(), 0), 0) << BNNSExtLastError();
   double share[3] = {};
   for (float v : y) share[int(v)] += 1.0 / n;
@@ -252,15 +274,16 @@ TEST(Gumbel, MaxDrawsFromTheSoftmax) {
 // alpha 0: the noise is the same for every element, so the index is the arg max. Channels of an image, one index each.
 TEST(Gumbel, MaxWithoutNoiseIsArgMax) {
   const Shape in = {BNNSDataLayoutImageCHW, {2, 2, 3}, {}}, out = {BNNSDataLayoutImageCHW, {2, 2, 1}, {}};
-  TestFilter filter(layer_of(in.descriptor(nullptr), out.descriptor(nullptr), BNNSActivationFunctionGumbelMax, 0, 0, 4));
+  TestFilter filter(
+      layer_of(in.descriptor(nullptr), out.descriptor(nullptr), BNNSActivationFunctionGumbelMax, 0, 0, 4));
   //                 channel 0     channel 1     channel 2
   const float x[] = {5, 1, 0, NAN, 2, 1, 3, 8, 1, 0, 9, 9};
   float y[4];
   ASSERT_EQ(BNNSFilterApply(filter, x, y), 0) << BNNSExtLastError();
   EXPECT_EQ(y[0], 0);
-  EXPECT_EQ(y[1], 0);   // 1, 1, 0: the first of equals
+  EXPECT_EQ(y[1], 0);  // 1, 1, 0: the first of equals
   EXPECT_EQ(y[2], 2);
-  EXPECT_EQ(y[3], 0);   // NaN wins
+  EXPECT_EQ(y[3], 0);  // NaN wins
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ bool append_axis(Tensor* t, size_t extent, size_t stride) noexcept {
   return true;
 }
 
-bool same_elements(const Operand& a, const Operand& b, size_t batch) {
+bool same_elements(const BatchOperand& a, const BatchOperand& b, size_t batch) {
   Tensor x, y;
   if (a.base != b.base || type_bits(a.sample.type) != type_bits(b.sample.type)) return false;
   if (!join_batch(a.sample, batch, a.stride, &x) || !join_batch(b.sample, batch, b.stride, &y)) {
@@ -41,7 +41,7 @@ bool join_batch(const Tensor& sample, size_t batch, size_t stride, Tensor* joine
     if (!append_axis(joined, sample.size[k], sample.stride[k])) return false;
   }
   if (!append_axis(joined, batch, stride)) return false;
-  if (joined->rank == 0) {   // a single element
+  if (joined->rank == 0) {  // a single element
     joined->rank = 1;
     joined->size[0] = joined->stride[0] = 1;
     joined->axis[0] = 0;
@@ -60,7 +60,7 @@ BatchElements::BatchElements(const Tensor& sample, size_t batch, size_t stride, 
   elements_ = Elements(joined_ ? joined : sample);
 }
 
-void check_in_place(const Operand& input, const Operand& output, size_t batch, const char* op) {
+void check_in_place(const BatchOperand& input, const BatchOperand& output, size_t batch, const char* op) {
   const uintptr_t a = reinterpret_cast<uintptr_t>(input.base), b = reinterpret_cast<uintptr_t>(output.base);
   const size_t a_bytes = batch_bytes(batch, input.stride, input.sample, op, input.name);
   const size_t b_bytes = batch_bytes(batch, output.stride, output.sample, op, output.name);
@@ -68,7 +68,8 @@ void check_in_place(const Operand& input, const Operand& output, size_t batch, c
   if (!input.sample.dense || !output.sample.dense) return;
   // Two rows of intervals by rising address: the one that ends first cannot meet anything further.
   const size_t a_span = input.sample.span_bytes(), b_span = output.sample.span_bytes();
-  const size_t a_step = input.stride * type_bits(input.sample.type), b_step = output.stride * type_bits(output.sample.type);
+  const size_t a_step = input.stride * type_bits(input.sample.type),
+               b_step = output.stride * type_bits(output.sample.type);
   for (size_t i = 0, j = 0; i < batch && j < batch;) {
     const uintptr_t from_a = a + i * a_step / 8, from_b = b + j * b_step / 8;
     if (from_a < from_b + b_span && from_b < from_a + a_span) {

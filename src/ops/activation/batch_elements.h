@@ -22,8 +22,8 @@ class BatchElements {
   // base may be NULL as long as nothing is read or written.
   BatchElements(const Tensor& sample, size_t batch, size_t stride, const void* base) noexcept;
 
-  bool direct() const { return joined_ && elements_.direct(); }   // dense f32: any run is a pointer
-  bool contiguous() const { return contiguous_; }                 // dense, of any type
+  bool direct() const { return joined_ && elements_.direct(); }  // dense f32: any run is a pointer
+  bool contiguous() const { return contiguous_; }                // dense, of any type
   BNNSDataType type() const { return type_; }
   void* base() const { return base_; }
 
@@ -33,9 +33,7 @@ class BatchElements {
   const float* read(size_t first, size_t n, float* room) const {
     return elements_.read(sample_of(first), index_of(first), n, room);
   }
-  float* target(size_t first, float* room) const {
-    return elements_.target(sample_of(first), index_of(first), room);
-  }
+  float* target(size_t first, float* room) const { return elements_.target(sample_of(first), index_of(first), room); }
   void write(size_t first, size_t n, const float* values) const {
     elements_.write(sample_of(first), index_of(first), n, values);
   }
@@ -48,9 +46,7 @@ class BatchElements {
   }
 
  private:
-  void* sample_of(size_t first) const {
-    return joined_ ? base_ : element_at(base_, type_, first / count_ * stride_);
-  }
+  void* sample_of(size_t first) const { return joined_ ? base_ : element_at(base_, type_, first / count_ * stride_); }
   size_t index_of(size_t first) const { return joined_ ? first : first % count_; }
 
   Elements elements_;
@@ -61,7 +57,7 @@ class BatchElements {
 };
 
 // One operand of a call: a batch of samples and its name in messages.
-struct Operand {
+struct BatchOperand {
   Tensor sample;
   const void* base;
   size_t stride;
@@ -72,6 +68,6 @@ struct Operand {
 
 // Refuses an output that shares memory with an input, unless both name the same elements in the same order (in place).
 // Samples with inner strides may interleave, so only dense samples are compared.
-void check_in_place(const Operand& input, const Operand& output, size_t batch, const char* op);
+void check_in_place(const BatchOperand& input, const BatchOperand& output, size_t batch, const char* op);
 
 }  // namespace bnns

@@ -21,7 +21,7 @@ uint64_t fresh_key() noexcept {
   return mix(static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()));
 }
 
-std::atomic<uint64_t> next_number{0}, seeded_key{0};   // key 0: not seeded
+std::atomic<uint64_t> next_number{0}, seeded_key{0};  // key 0: not seeded
 
 }  // namespace
 

@@ -21,7 +21,7 @@ RowPlan make_row_plan(const Tensor& sample, uint32_t row_axes, size_t batch) {
   return plan;
 }
 
-RowView::RowView(const Operand& operand, const RowPlan& plan) : operand_(operand), plan_(&plan) {
+RowView::RowView(const BatchOperand& operand, const RowPlan& plan) : operand_(operand), plan_(&plan) {
   const Tensor& t = operand.sample;
   const size_t sample_axes = plan.axes - plan.has_batch_axis;
   size_t found = 0;
@@ -33,7 +33,7 @@ RowView::RowView(const Operand& operand, const RowPlan& plan) : operand_(operand
     if (same_extents) stride_[found] = t.stride[k];
     ++found;
   }
-  if (!same_extents || found != sample_axes) {   // another shape of as many elements: simple while it is dense
+  if (!same_extents || found != sample_axes) {  // another shape of as many elements: simple while it is dense
     regular_ = t.dense;
     for (size_t j = 0, next = 1; j < sample_axes; next *= plan.extent[j++]) stride_[j] = next;
   }
@@ -48,7 +48,7 @@ RowView::RowView(const Operand& operand, const RowPlan& plan) : operand_(operand
     row_extent_[row_rank_] = plan.extent[j];
     row_stride_[row_rank_++] = stride_[j];
   }
-  if (row_rank_ + 1 > kMaxRank) regular_ = false;   // one axis of a tile is its columns
+  if (row_rank_ + 1 > kMaxRank) regular_ = false;  // one axis of a tile is its columns
 }
 
 size_t RowView::dense_axes(const RowPlan& plan) const {
@@ -69,17 +69,30 @@ void choose_tiles(RowPlan* plan, std::initializer_list<RowView*> views, size_t m
   plan->column_axes = tiled ? axes : 0;
   plan->columns = tiled ? columns : 1;
   plan->width = std::min(plan->columns, max_width);
+  // A tile that passes through a room stays near 256 KiB, half of a small L2.
+  const bool in_place =
+      std::all_of(views.begin(), views.end(), [](const RowView* view) { return view->tiles_in_place(); });
+  if (!in_place) plan->width = std::min(plan->width, std::max<size_t>(16, kRoomFloats / plan->row_length));
   plan->tiles = plan->rows / plan->columns * ((plan->columns + plan->width - 1) / plan->width);
   for (RowView* view : views) view->prepare(*plan);
 }
 
 void RowView::prepare(const RowPlan& plan) {
-  const bool f32 = operand_.sample.type == BNNSDataTypeFloat32;
   const size_t step = row_rank_ ? row_stride_[0] : 1;
-  direct_ = f32 && regular_ && row_rank_ <= 1 && (plan.width > 1 || step == 1);
+  direct_ = tiles_in_place() && (plan.width > 1 || step == 1);
   if (!regular_) {
     scattered_ = Elements(operand_.sample);
     return;
+  }
+  size_t reach = 0;
+  for (size_t j = plan.column_axes; j < plan.axes; ++j) {
+    if (plan.in_row[j]) continue;
+    if (reach && stride_[j] != reach) {
+      line_step_ = 0;
+      break;
+    }
+    if (!reach) line_step_ = stride_[j];
+    reach = stride_[j] * plan.extent[j];
   }
   if (direct_ && !operand_.sample.accumulate) return;
   full_ = tile_elements(plan.width);
@@ -104,6 +117,9 @@ Elements RowView::tile_elements(size_t width) const {
 
 void* RowView::address(const Tile& tile) const {
   size_t offset = tile.column, line = tile.line;
+  if (line_step_) {
+    return element_at(const_cast<void*>(operand_.base), operand_.sample.type, offset + line * line_step_);
+  }
   for (size_t j = plan_->column_axes; j < plan_->axes; ++j) {
     if (plan_->in_row[j]) continue;
     offset += line % plan_->extent[j] * stride_[j];
@@ -122,8 +138,10 @@ void RowView::for_each_scattered(const Tile& tile, Visit&& visit) const {
       size_t& rest = plan_->in_row[j] ? row : line;
       const size_t at = rest % plan_->extent[j];
       rest /= plan_->extent[j];
-      if (j < sample_axes) index += at * weight;
-      else batch = at;
+      if (j < sample_axes)
+        index += at * weight;
+      else
+        batch = at;
       weight *= plan_->extent[j];
     }
     visit(r, element_at(const_cast<void*>(operand_.base), operand_.sample.type, batch * operand_.stride), index);
@@ -161,9 +179,8 @@ void RowView::accumulate(const Tile& tile, const float* room) const {
     const Elements& elements = tile.width == plan_->width ? full_ : last_;
     return elements.accumulate(address(tile), 0, tile.width * plan_->row_length, room);
   }
-  for_each_scattered(tile, [&](size_t r, void* sample, size_t index) {
-    scattered_.accumulate(sample, index, 1, room + r);
-  });
+  for_each_scattered(tile,
+                     [&](size_t r, void* sample, size_t index) { scattered_.accumulate(sample, index, 1, room + r); });
 }
 
 }  // namespace bnns

@@ -11,54 +11,57 @@ namespace {
 
 constexpr const char* kOp = "arithmetic";
 using Info = ArithmeticFunction;
-constexpr auto kNever = Info::InPlace::never, kIfIdentity = Info::InPlace::with_identity, kAlways = Info::InPlace::always;
-constexpr uint8_t kA = 1, kB = 2, kC = 4;   // bits of the first, second and third input
+constexpr auto kNever = Info::InPlace::never, kIfIdentity = Info::InPlace::with_identity,
+               kAlways = Info::InPlace::always;
+constexpr uint8_t kA = 1, kB = 2, kC = 4;  // bits of the first, second and third input
 
+// clang-format off
 // In the order of BNNSArithmeticFunction.
-//  name            inputs in place    gradient costly  gradient reads      y   is g
+//   name            inputs in place  gradient costly  gradient reads         y   is g
 constexpr Info kFunctions[] = {
-    {"add",             2, kAlways,     true,  false, {0, 0, 0},           0,  kA | kB},
-    {"subtract",        2, kAlways,     true,  false, {0, 0, 0},           0,  kA},
-    {"multiply",        2, kNever,      true,  false, {kB, kA, 0},         0,  0},
-    {"divide",          2, kNever,      true,  false, {kB, kA | kB, 0},    0,  0},
-    {"sqrt",            1, kIfIdentity, true,  false, {0, 0, 0},           kA, 0},
-    {"rsqrt",           1, kIfIdentity, true,  false, {0, 0, 0},           kA, 0},
-    {"ceil",            1, kAlways,     true,  false, {0, 0, 0},           0,  0},
-    {"floor",           1, kAlways,     true,  false, {0, 0, 0},           0,  0},
-    {"round",           1, kAlways,     true,  false, {0, 0, 0},           0,  0},
-    {"sin",             1, kNever,      true,  true,  {kA, 0, 0},          0,  0},
-    {"cos",             1, kNever,      true,  true,  {kA, 0, 0},          0,  0},
-    {"tan",             1, kNever,      true,  true,  {0, 0, 0},           kA, 0},
-    {"asin",            1, kNever,      true,  true,  {kA, 0, 0},          0,  0},
-    {"acos",            1, kNever,      true,  true,  {kA, 0, 0},          0,  0},
-    {"atan",            1, kNever,      true,  true,  {kA, 0, 0},          0,  0},
-    {"sinh",            1, kNever,      true,  true,  {kA, 0, 0},          0,  0},
-    {"cosh",            1, kNever,      true,  true,  {kA, 0, 0},          0,  0},
-    {"tanh",            1, kIfIdentity, true,  true,  {0, 0, 0},           kA, 0},
-    {"asinh",           1, kNever,      true,  true,  {kA, 0, 0},          0,  0},
-    {"acosh",           1, kNever,      true,  true,  {kA, 0, 0},          0,  0},
-    {"atanh",           1, kNever,      true,  true,  {kA, 0, 0},          0,  0},
-    {"pow",             2, kNever,      true,  true,  {kA | kB, kA | kB, 0}, kB, 0},
-    {"exp",             1, kIfIdentity, true,  true,  {0, 0, 0},           kA, 0},
-    {"exp2",            1, kIfIdentity, true,  true,  {0, 0, 0},           kA, 0},
-    {"log",             1, kNever,      true,  true,  {kA, 0, 0},          0,  0},
-    {"log2",            1, kNever,      true,  true,  {kA, 0, 0},          0,  0},
-    {"multiply_no_nan", 2, kNever,      true,  false, {kB, kA | kB, 0},    0,  0},
-    {"divide_no_nan",   2, kNever,      true,  false, {kB, kA | kB, 0},    0,  0},
-    {"multiply_add",    3, kNever,      true,  false, {kB, kA, 0},         0,  kC},
-    {"minimum",         2, kNever,      true,  false, {kA | kB, kA | kB, 0}, 0, 0},
-    {"maximum",         2, kNever,      true,  false, {kA | kB, kA | kB, 0}, 0, 0},
-    {"select",          3, kNever,      true,  false, {0, kA, kA},         0,  0},
-    {"abs",             1, kNever,      true,  false, {kA, 0, 0},          0,  0},
-    {"sign",            1, kAlways,     true,  false, {0, 0, 0},           0,  0},
-    {"negate",          1, kAlways,     true,  false, {0, 0, 0},           0,  0},
-    {"reciprocal",      1, kIfIdentity, true,  false, {0, 0, 0},           kA, 0},
-    {"square",          1, kNever,      true,  false, {kA, 0, 0},          0,  0},
-    {"floor_divide",    2, kNever,      false, true,  {0, 0, 0},           0,  0},
-    {"trunc_divide",    2, kNever,      false, true,  {0, 0, 0},           0,  0},
-    {"trunc_remainder", 2, kNever,      false, true,  {0, 0, 0},           0,  0},
-    {"erf",             1, kNever,      true,  true,  {kA, 0, 0},          0,  0},
+    {"add",             2, kAlways,     true,  false, {0, 0, 0},              0,  kA | kB},
+    {"subtract",        2, kAlways,     true,  false, {0, 0, 0},              0,  kA},
+    {"multiply",        2, kNever,      true,  false, {kB, kA, 0},            0,  0},
+    {"divide",          2, kNever,      true,  false, {kB, kA | kB, 0},       0,  0},
+    {"sqrt",            1, kIfIdentity, true,  false, {0, 0, 0},              kA, 0},
+    {"rsqrt",           1, kIfIdentity, true,  false, {0, 0, 0},              kA, 0},
+    {"ceil",            1, kAlways,     true,  false, {0, 0, 0},              0,  0},
+    {"floor",           1, kAlways,     true,  false, {0, 0, 0},              0,  0},
+    {"round",           1, kAlways,     true,  false, {0, 0, 0},              0,  0},
+    {"sin",             1, kNever,      true,  true,  {kA, 0, 0},             0,  0},
+    {"cos",             1, kNever,      true,  true,  {kA, 0, 0},             0,  0},
+    {"tan",             1, kNever,      true,  true,  {0, 0, 0},              kA, 0},
+    {"asin",            1, kNever,      true,  true,  {kA, 0, 0},             0,  0},
+    {"acos",            1, kNever,      true,  true,  {kA, 0, 0},             0,  0},
+    {"atan",            1, kNever,      true,  true,  {kA, 0, 0},             0,  0},
+    {"sinh",            1, kNever,      true,  true,  {kA, 0, 0},             0,  0},
+    {"cosh",            1, kNever,      true,  true,  {kA, 0, 0},             0,  0},
+    {"tanh",            1, kIfIdentity, true,  true,  {0, 0, 0},              kA, 0},
+    {"asinh",           1, kNever,      true,  true,  {kA, 0, 0},             0,  0},
+    {"acosh",           1, kNever,      true,  true,  {kA, 0, 0},             0,  0},
+    {"atanh",           1, kNever,      true,  true,  {kA, 0, 0},             0,  0},
+    {"pow",             2, kNever,      true,  true,  {kA | kB, kA | kB, 0},  kB, 0},
+    {"exp",             1, kIfIdentity, true,  true,  {0, 0, 0},              kA, 0},
+    {"exp2",            1, kIfIdentity, true,  true,  {0, 0, 0},              kA, 0},
+    {"log",             1, kNever,      true,  true,  {kA, 0, 0},             0,  0},
+    {"log2",            1, kNever,      true,  true,  {kA, 0, 0},             0,  0},
+    {"multiply_no_nan", 2, kNever,      true,  false, {kB, kA | kB, 0},       0,  0},
+    {"divide_no_nan",   2, kNever,      true,  false, {kB, kA | kB, 0},       0,  0},
+    {"multiply_add",    3, kNever,      true,  false, {kB, kA, 0},            0,  kC},
+    {"minimum",         2, kNever,      true,  false, {kA | kB, kA | kB, 0},  0,  0},
+    {"maximum",         2, kNever,      true,  false, {kA | kB, kA | kB, 0},  0,  0},
+    {"select",          3, kNever,      true,  false, {0, kA, kA},            0,  0},
+    {"abs",             1, kNever,      true,  false, {kA, 0, 0},             0,  0},
+    {"sign",            1, kAlways,     true,  false, {0, 0, 0},              0,  0},
+    {"negate",          1, kAlways,     true,  false, {0, 0, 0},              0,  0},
+    {"reciprocal",      1, kIfIdentity, true,  false, {0, 0, 0},              kA, 0},
+    {"square",          1, kNever,      true,  false, {kA, 0, 0},             0,  0},
+    {"floor_divide",    2, kNever,      false, true,  {0, 0, 0},              0,  0},
+    {"trunc_divide",    2, kNever,      false, true,  {0, 0, 0},              0,  0},
+    {"trunc_remainder", 2, kNever,      false, true,  {0, 0, 0},              0,  0},
+    {"erf",             1, kNever,      true,  true,  {kA, 0, 0},             0,  0},
 };
+// clang-format on
 static_assert(sizeof kFunctions / sizeof kFunctions[0] == BNNSArithmeticErf + 1);
 
 const char* role_name(BNNSDescriptorType type) {
@@ -105,8 +108,8 @@ void check_input(const Tensor& in, const Tensor& out, const char* field) {
     }
   }
   if (is_indexed(in.type) || type_bytes(in.type) == 0) {
-    fail_unsupported("%s: %s.data_type is %s: not offered; expected floats, whole-byte integers or booleans", kOp, field,
-                     type_name(in.type));
+    fail_unsupported("%s: %s.data_type is %s: not offered; expected floats, whole-byte integers or booleans", kOp,
+                     field, type_name(in.type));
   }
 }
 
@@ -125,7 +128,8 @@ ArithmeticProblem make_arithmetic_problem(const BNNSLayerParametersArithmetic* l
                  static_cast<unsigned>(layer->arithmetic_function), static_cast<unsigned>(BNNSArithmeticErf));
   }
   if (!layer->arithmetic_function_fields) {
-    fail_invalid("%s: arithmetic_function_fields is NULL, expected the %u operands of %s", kOp, info->inputs, info->name);
+    fail_invalid("%s: arithmetic_function_fields is NULL, expected the %u operands of %s", kOp, info->inputs,
+                 info->name);
   }
   const Fields fields = read_fields(layer->arithmetic_function_fields, info->inputs);
 

@@ -6,6 +6,7 @@
 #include "src/ops/arithmetic/arithmetic_gradient.h"
 
 namespace bnns {
+using namespace arithmetic;
 namespace {
 
 constexpr const char* kOp = "arithmetic";
@@ -14,8 +15,8 @@ constexpr const char* kInputStrideName[] = {"in_stride[0]", "in_stride[1]", "in_
 constexpr const char* kDeltaName[] = {"in_delta[0]", "in_delta[1]", "in_delta[2]"};
 constexpr const char* kDeltaStrideName[] = {"in_delta_stride[0]", "in_delta_stride[1]", "in_delta_stride[2]"};
 
-// A gradient in the axes of the tensor it belongs to. Another layout with as many elements (programs pass a Vector for an
-// image) is taken in memory order.
+// A gradient in the axes of the tensor it belongs to. Another layout with as many elements (programs pass a Vector for
+// an image) is taken in memory order.
 Tensor read_delta(const BNNSNDArrayDescriptor* d, const Tensor& like, const char* name) {
   const Tensor given = resolve_delta(d, like, kOp, name);
   if (given.layout == like.layout) return given;
@@ -91,10 +92,10 @@ class Checker {
         reads_y = reads_y || (info.gradient_reads_y >> k & 1);
       }
     }
-    plan->undo = p_.activation.is_identity()                ? GradientPlan::Undo::nothing
-                 : p_.activation.is_rowwise()               ? GradientPlan::Undo::from_output_rows
+    plan->undo = p_.activation.is_identity()                 ? GradientPlan::Undo::nothing
+                 : p_.activation.is_rowwise()                ? GradientPlan::Undo::from_output_rows
                  : has_derivative_from_output(p_.activation) ? GradientPlan::Undo::from_output
-                                                            : GradientPlan::Undo::from_input;
+                                                             : GradientPlan::Undo::from_input;
     plan->out_is_y = reads_y && p_.activation.is_identity() && prefers_out();
     plan->recompute = plan->undo == GradientPlan::Undo::from_input || (reads_y && !plan->out_is_y);
     if (plan->recompute) plan->reads = all;
@@ -126,8 +127,9 @@ class Checker {
       if (known ? input(j) == input(k) : group.delta.data == other.delta.data) {
         check_same_tensor(j, k);
         if (!same_place(mine, theirs) || group.delta.accumulate != other.delta.accumulate) {
-          fail_invalid("%s: in[%zu] and in[%zu] are one tensor, so %s and %s must be one buffer, which receives the sum",
-                       kOp, j, k, kDeltaName[j], kDeltaName[k]);
+          fail_invalid(
+              "%s: in[%zu] and in[%zu] are one tensor, so %s and %s must be one buffer, which receives the sum", kOp, j,
+              k, kDeltaName[j], kDeltaName[k]);
         }
         other.members |= group.members;
         return true;
@@ -145,17 +147,18 @@ class Checker {
     const auto stride = [&](size_t i) {
       return batched ? input_batch_stride(input_stride(i), call_.batch, p_.in[i], kOp, kInputStrideName[i]) : 0;
     };
-    if (p_.in_type[j] != p_.in_type[k] || !same_place({&p_.in[j], nullptr, call_.batch, stride(j)},
-                                                      {&p_.in[k], nullptr, call_.batch, stride(k)})) {
-      fail_invalid("%s: in[%zu] and in[%zu] are the same data, expected the same descriptor, type and stride", kOp, j, k);
+    if (p_.in_type[j] != p_.in_type[k] ||
+        !same_place({&p_.in[j], nullptr, call_.batch, stride(j)}, {&p_.in[k], nullptr, call_.batch, stride(k)})) {
+      fail_invalid("%s: in[%zu] and in[%zu] are the same data, expected the same descriptor, type and stride", kOp, j,
+                   k);
     }
   }
 
-  void check_in_place(GradientPlan* plan, const Placement& dy) const {
+  void check_in_place(const GradientPlan* plan, const Placement& dy) const {
     using InPlace = ArithmeticFunction::InPlace;
     const ArithmeticFunction& info = p_.info();
     for (size_t i = 0; i < plan->group_count; ++i) {
-      GradientGroup& group = plan->groups[i];
+      const GradientGroup& group = plan->groups[i];
       const char* name = kDeltaName[group.first_member()];
       const Placement mine = placement(group, call_.batch);
       if (!share_memory(mine, dy)) continue;
@@ -165,14 +168,14 @@ class Checker {
                      info.name, info.gradient_in_place == InPlace::never ? "" : " with an activation");
       }
       if (!same_place(mine, dy) || group.delta.accumulate) {
-        fail_invalid("%s: %s and out_delta share memory, expected the same shape, strides and type, and overwriting", kOp,
-                     name);
+        fail_invalid("%s: %s and out_delta share memory, expected the same shape, strides and type, and overwriting",
+                     kOp, name);
       }
-      group.in_place = true;
     }
   }
 
-  // y = f(x) from `out` saves computing it again. A rounded y is second best to x itself, unless x has been overwritten.
+  // y = f(x) from `out` saves computing it again. A rounded y is second best to x itself, unless x has been
+  // overwritten.
   bool prefers_out() const {
     if (!call_.out) return false;
     if (p_.out.is(BNNSDataTypeFloat32)) return true;
@@ -183,7 +186,8 @@ class Checker {
   }
 
   void read_out(GradientPlan* plan) {
-    const bool undoes = plan->undo == GradientPlan::Undo::from_output || plan->undo == GradientPlan::Undo::from_output_rows;
+    const bool undoes =
+        plan->undo == GradientPlan::Undo::from_output || plan->undo == GradientPlan::Undo::from_output_rows;
     if (undoes && !call_.out) {
       fail_invalid("%s: out is NULL, expected the output: the gradient of %s is computed from it", kOp,
                    activation_name(p_.activation.function));
@@ -215,8 +219,8 @@ class Checker {
       place.batch_stride = input_batch_stride(input_stride(k), call_.batch, t, kOp, kInputStrideName[k]);
     }
     if (call_.out && share_memory(place, out_)) {
-      fail_invalid("%s: %s and out share memory: the forward pass overwrote the input that the gradient of %s needs", kOp,
-                   kInputName[k], p_.info().name);
+      fail_invalid("%s: %s and out share memory: the forward pass overwrote the input that the gradient of %s needs",
+                   kOp, kInputName[k], p_.info().name);
     }
     check_not_written(plan, place, kInputName[k]);
     plan->x[k] = Operand(plan->space, t, input(k), place.batch_stride);

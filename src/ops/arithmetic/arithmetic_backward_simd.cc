@@ -35,7 +35,7 @@ HWY_INLINE V RootOfSquarePlusOne(D d, V x) {
 }
 
 template <class D, class V>
-HWY_INLINE V TimesSign(D d, V g, V x) {   // g sign(x); 0 for x = 0, NaN for NaN
+HWY_INLINE V TimesSign(D d, V g, V x) {  // g sign(x); 0 for x = 0, NaN for NaN
   const V y = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Neg(g), g);
   return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Zero(d), hn::IfThenElse(hn::IsNaN(x), x, y));
 }
@@ -64,18 +64,28 @@ HWY_INLINE V PowByExponent(D d, V a, V b, V y, V g) {
 }
 
 // Loops over g and what the formula reads. p is the first operand read, q the second.
-#define BNNS_G(expression) \
-  return Transform(g, dx, n, [](auto d, auto u) HWY_ATTR { (void)d; return expression; })
-#define BNNS_GP(from, expression) \
-  return Transform2(g, from, dx, n, [](auto d, auto u, auto p) HWY_ATTR { (void)d; return expression; })
-#define BNNS_GPQ(from, also, expression) \
-  return Transform3(g, from, also, dx, n, [](auto d, auto u, auto p, auto q) HWY_ATTR { (void)d; return expression; })
+#define BNNS_G(expression)                                 \
+  return Transform(g, dx, n, [](auto d, auto u) HWY_ATTR { \
+    (void)d;                                               \
+    return expression;                                     \
+  })
+#define BNNS_GP(from, expression)                                         \
+  return Transform2(g, from, dx, n, [](auto d, auto u, auto p) HWY_ATTR { \
+    (void)d;                                                              \
+    return expression;                                                    \
+  })
+#define BNNS_GPQ(from, also, expression)                                                \
+  return Transform3(g, from, also, dx, n, [](auto d, auto u, auto p, auto q) HWY_ATTR { \
+    (void)d;                                                                            \
+    return expression;                                                                  \
+  })
 
 void BackwardBinary(BNNSArithmeticFunction function, size_t k, const float* const* x, const float* y, const float* g,
                     float* dx, size_t n) {
   const float *a = x[0], *b = x[1];
   switch (function) {
-    case BNNSArithmeticSubtract: BNNS_G(hn::Neg(u));   // k = 1; k = 0 is g
+    case BNNSArithmeticSubtract:
+      BNNS_G(hn::Neg(u));  // k = 1; k = 0 is g
     case BNNSArithmeticMultiply:
     case BNNSArithmeticMultiplyAdd: {
       const float* other = k == 0 ? b : a;
@@ -109,7 +119,8 @@ void BackwardBinary(BNNSArithmeticFunction function, size_t k, const float* cons
       const size_t N = hn::Lanes(d);
       size_t i = 0;
       for (; i + N <= n; i += N) {
-        const auto v = PowByExponent(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i), hn::LoadU(d, y + i), hn::LoadU(d, g + i));
+        const auto v =
+            PowByExponent(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i), hn::LoadU(d, y + i), hn::LoadU(d, g + i));
         hn::StoreU(v, d, dx + i);
       }
       if (i == n) return;
@@ -117,39 +128,62 @@ void BackwardBinary(BNNSArithmeticFunction function, size_t k, const float* cons
       const auto va = LoadPartial(d, a + i, left), vb = LoadPartial(d, b + i, left), vy = LoadPartial(d, y + i, left);
       return StorePartial(d, PowByExponent(d, va, vb, vy, LoadPartial(d, g + i, left)), dx + i, left);
     }
-    default: return;
+    default:
+      return;
   }
 }
 
-void BackwardUnary(BNNSArithmeticFunction function, const float* x, const float* y, const float* g, float* dx, size_t n) {
+void BackwardUnary(BNNSArithmeticFunction function, const float* x, const float* y, const float* g, float* dx,
+                   size_t n) {
   switch (function) {
-    case BNNSArithmeticSquareRoot: BNNS_GP(y, hn::Div(hn::Mul(u, hn::Set(d, 0.5f)), p));
+    case BNNSArithmeticSquareRoot:
+      BNNS_GP(y, hn::Div(hn::Mul(u, hn::Set(d, 0.5f)), p));
     case BNNSArithmeticReciprocalSquareRoot:
       BNNS_GP(y, hn::Mul(hn::Mul(hn::Mul(hn::Mul(u, hn::Set(d, -0.5f)), p), p), p));
-    case BNNSArithmeticSin: BNNS_GP(x, hn::Mul(u, Cos(d, p)));
-    case BNNSArithmeticCos: BNNS_GP(x, hn::Neg(hn::Mul(u, Sin(d, p))));
-    case BNNSArithmeticTan: BNNS_GP(y, hn::Mul(u, hn::MulAdd(p, p, hn::Set(d, 1.0f))));
-    case BNNSArithmeticAsin: BNNS_GP(x, hn::Div(u, hn::Sqrt(OneMinusSquare(d, p))));
-    case BNNSArithmeticAcos: BNNS_GP(x, hn::Neg(hn::Div(u, hn::Sqrt(OneMinusSquare(d, p)))));
-    case BNNSArithmeticAtan: BNNS_GP(x, hn::Div(u, hn::MulAdd(p, p, hn::Set(d, 1.0f))));
-    case BNNSArithmeticSinh: BNNS_GP(x, hn::Mul(u, Cosh(d, p)));
-    case BNNSArithmeticCosh: BNNS_GP(x, hn::Mul(u, Sinh(d, p)));
-    case BNNSArithmeticTanh: BNNS_GP(y, hn::Mul(u, OneMinusSquare(d, p)));
-    case BNNSArithmeticAsinh: BNNS_GP(x, hn::Div(u, RootOfSquarePlusOne(d, p)));
+    case BNNSArithmeticSin:
+      BNNS_GP(x, hn::Mul(u, Cos(d, p)));
+    case BNNSArithmeticCos:
+      BNNS_GP(x, hn::Neg(hn::Mul(u, Sin(d, p))));
+    case BNNSArithmeticTan:
+      BNNS_GP(y, hn::Mul(u, hn::MulAdd(p, p, hn::Set(d, 1.0f))));
+    case BNNSArithmeticAsin:
+      BNNS_GP(x, hn::Div(u, hn::Sqrt(OneMinusSquare(d, p))));
+    case BNNSArithmeticAcos:
+      BNNS_GP(x, hn::Neg(hn::Div(u, hn::Sqrt(OneMinusSquare(d, p)))));
+    case BNNSArithmeticAtan:
+      BNNS_GP(x, hn::Div(u, hn::MulAdd(p, p, hn::Set(d, 1.0f))));
+    case BNNSArithmeticSinh:
+      BNNS_GP(x, hn::Mul(u, Cosh(d, p)));
+    case BNNSArithmeticCosh:
+      BNNS_GP(x, hn::Mul(u, Sinh(d, p)));
+    case BNNSArithmeticTanh:
+      BNNS_GP(y, hn::Mul(u, OneMinusSquare(d, p)));
+    case BNNSArithmeticAsinh:
+      BNNS_GP(x, hn::Div(u, RootOfSquarePlusOne(d, p)));
     case BNNSArithmeticAcosh:
       BNNS_GP(x, hn::Div(hn::Div(u, hn::Sqrt(hn::Sub(p, hn::Set(d, 1.0f)))), hn::Sqrt(hn::Add(p, hn::Set(d, 1.0f)))));
-    case BNNSArithmeticAtanh: BNNS_GP(x, hn::Div(u, OneMinusSquare(d, p)));
-    case BNNSArithmeticExp: BNNS_GP(y, hn::Mul(u, p));
-    case BNNSArithmeticExp2: BNNS_GP(y, hn::Mul(hn::Mul(u, p), hn::Set(d, kLn2)));
-    case BNNSArithmeticLog: BNNS_GP(x, hn::Div(u, p));
-    case BNNSArithmeticLog2: BNNS_GP(x, hn::Mul(hn::Div(u, p), hn::Set(d, kInvLn2)));
-    case BNNSArithmeticAbs: BNNS_GP(x, TimesSign(d, u, p));
-    case BNNSArithmeticNegate: BNNS_G(hn::Neg(u));
-    case BNNSArithmeticReciprocal: BNNS_GP(y, hn::Neg(hn::Mul(hn::Mul(u, p), p)));
-    case BNNSArithmeticSquare: BNNS_GP(x, hn::Mul(hn::Add(u, u), p));
+    case BNNSArithmeticAtanh:
+      BNNS_GP(x, hn::Div(u, OneMinusSquare(d, p)));
+    case BNNSArithmeticExp:
+      BNNS_GP(y, hn::Mul(u, p));
+    case BNNSArithmeticExp2:
+      BNNS_GP(y, hn::Mul(hn::Mul(u, p), hn::Set(d, kLn2)));
+    case BNNSArithmeticLog:
+      BNNS_GP(x, hn::Div(u, p));
+    case BNNSArithmeticLog2:
+      BNNS_GP(x, hn::Mul(hn::Div(u, p), hn::Set(d, kInvLn2)));
+    case BNNSArithmeticAbs:
+      BNNS_GP(x, TimesSign(d, u, p));
+    case BNNSArithmeticNegate:
+      BNNS_G(hn::Neg(u));
+    case BNNSArithmeticReciprocal:
+      BNNS_GP(y, hn::Neg(hn::Mul(hn::Mul(u, p), p)));
+    case BNNSArithmeticSquare:
+      BNNS_GP(x, hn::Mul(hn::Add(u, u), p));
     case BNNSArithmeticErf:
       BNNS_GP(x, hn::Mul(hn::Mul(u, hn::Set(d, kTwoInvSqrtPi)), Exp(d, hn::Neg(hn::Mul(p, p)))));
-    default: return;
+    default:
+      return;
   }
 }
 
@@ -159,15 +193,15 @@ void BackwardUnary(BNNSArithmeticFunction function, const float* x, const float*
 
 }  // namespace
 
-void BackwardBlock(BNNSArithmeticFunction function, size_t k, const float* const* x, const float* y, const float* g,
-                   float* dx, size_t n) {
+void ArithmeticBackwardBlock(BNNSArithmeticFunction function, size_t k, const float* const* x, const float* y,
+                             const float* g, float* dx, size_t n) {
   const ArithmeticFunction& info = *arithmetic_function(function);
   const bool reads_y = info.gradient_reads_y >> k & 1;
   if (info.gradient_is_g >> k & 1) {
     if (dx != g) arithmetic_copy(g, dx, n);
   } else if (info.gradient_reads[k] == 0 && !reads_y && function != BNNSArithmeticSubtract &&
              function != BNNSArithmeticNegate) {
-    arithmetic_fill(0, dx, n);   // steps, and the condition of select
+    arithmetic_fill(0, dx, n);  // steps, and the condition of select
   } else if (info.inputs == 1) {
     BackwardUnary(function, x[0], y, g, dx, n);
   } else {
@@ -175,7 +209,7 @@ void BackwardBlock(BNNSArithmeticFunction function, size_t k, const float* const
   }
 }
 
-void AddToSums(const float* d, double* sums, size_t n) {
+void ArithmeticAddToSums(const float* d, double* sums, size_t n) {
   const hn::ScalableTag<double> dd;
   const hn::Rebind<float, decltype(dd)> df;
   const size_t N = hn::Lanes(dd);
@@ -188,7 +222,7 @@ void AddToSums(const float* d, double* sums, size_t n) {
 
 // Four accumulators, so that additions do not wait for each other; joined as (0 1)(2 3), then the lanes, then the tail.
 // Exact for 29 bits of headroom: the order does not show unless the terms differ by more.
-double Sum(const float* d, size_t n) {
+double ArithmeticSum(const float* d, size_t n) {
   const hn::ScalableTag<double> dd;
   const hn::Rebind<float, decltype(dd)> df;
   const size_t N = hn::Lanes(dd);
@@ -206,8 +240,8 @@ double Sum(const float* d, size_t n) {
   return sum;
 }
 
-void AddGroups(const float* d, size_t length, double* sums, size_t groups) {
-  for (size_t i = 0; i < groups; ++i) sums[i] += Sum(d + i * length, length);
+void ArithmeticAddGroups(const float* d, size_t length, double* sums, size_t groups) {
+  for (size_t i = 0; i < groups; ++i) sums[i] += ArithmeticSum(d + i * length, length);
 }
 
 }  // namespace bnns::HWY_NAMESPACE
@@ -218,16 +252,16 @@ namespace bnns {
 
 void arithmetic_backward_block(BNNSArithmeticFunction function, size_t k, const float* const* x, const float* y,
                                const float* g, float* d, size_t n) noexcept {
-  BNNS_DISPATCH(BackwardBlock)(function, k, x, y, g, d, n);
+  BNNS_DISPATCH(ArithmeticBackwardBlock)(function, k, x, y, g, d, n);
 }
 void arithmetic_add_to_sums(const float* d, double* sums, size_t n) noexcept {
-  BNNS_DISPATCH(AddToSums)(d, sums, n);
+  BNNS_DISPATCH(ArithmeticAddToSums)(d, sums, n);
 }
 void arithmetic_add_groups(const float* d, size_t length, double* sums, size_t groups) noexcept {
-  BNNS_DISPATCH(AddGroups)(d, length, sums, groups);
+  BNNS_DISPATCH(ArithmeticAddGroups)(d, length, sums, groups);
 }
 double arithmetic_sum(const float* d, size_t n) noexcept {
-  return BNNS_DISPATCH(Sum)(d, n);
+  return BNNS_DISPATCH(ArithmeticSum)(d, n);
 }
 
 }  // namespace bnns

@@ -1,7 +1,7 @@
 // How fast arithmetic is, beside a copy of the same memory by the same threads in the same run.
 //
-//   large   6.4 M elements (32 x 64 x 56 x 56), out of cache: GB/s counts each operand once, so a copy is 8 bytes per element
-//   small   what one call costs, in nanoseconds, on the caller's thread
+//   large   6.4 M elements (32 x 64 x 56 x 56), out of cache: GB/s counts each operand once, so a copy is 8 bytes per
+//   element small   what one call costs, in nanoseconds, on the caller's thread
 //
 // Usage: arithmetic_bench [threads]      Prints a table; best of all repetitions, since neighbours only slow.
 
@@ -46,13 +46,15 @@ BNNSNDArrayDescriptor image(const Sizes& size, float* data) {
   return d;
 }
 
-size_t product(const Sizes& s) { return s[0] * s[1] * s[2]; }
+size_t product(const Sizes& s) {
+  return s[0] * s[1] * s[2];
+}
 
 struct Case {
   const char* name;
   BNNSArithmeticFunction function;
   size_t batch;
-  Sizes out, second;   // second empty: unary
+  Sizes out, second;  // second empty: unary
   BNNSDescriptorType role = BNNSSample;
   BNNSActivationFunction act = BNNSActivationFunctionIdentity;
 };
@@ -60,14 +62,21 @@ struct Case {
 class Run {
  public:
   Run(const Case& c, size_t threads)
-      : c_(c), n_(c.batch * product(c.out)),
-        m_(c.second.empty() ? 0 : product(c.second) * (c.role == BNNSSample ? c.batch : 1)), a_(n_, 1.5f), b_(m_, 0.5f),
-        y_(n_), g_(n_, 1.0f), da_(n_), db_(m_) {
+      : c_(c),
+        n_(c.batch * product(c.out)),
+        m_(c.second.empty() ? 0 : product(c.second) * (c.role == BNNSSample ? c.batch : 1)),
+        a_(n_, 1.5f),
+        b_(m_, 0.5f),
+        y_(n_),
+        g_(n_, 1.0f),
+        da_(n_),
+        db_(m_) {
     delta_a_ = image(c.out, da_.data());
     dy_ = image(c.out, g_.data());
     if (m_) delta_b_ = image(c.second, db_.data());
     BNNSArithmeticUnary u{image(c.out, nullptr), BNNSSample, image(c.out, nullptr), BNNSSample};
-    BNNSArithmeticBinary b{image(c.out, nullptr), BNNSSample, m_ ? image(c.second, nullptr) : u.in, c.role, u.out, BNNSSample};
+    BNNSArithmeticBinary b{
+        image(c.out, nullptr), BNNSSample, m_ ? image(c.second, nullptr) : u.in, c.role, u.out, BNNSSample};
     BNNSLayerParametersArithmetic layer;
     BNNSFilterParameters parameters;
     std::memset(&layer, 0, sizeof layer);
@@ -84,14 +93,15 @@ class Run {
     if (BNNSArithmeticFilterApplyBatch(filter_, c_.batch, inputs(), in_, strides_, y_.data(), 0) != 0) fail();
   }
   void backward() {
-    if (BNNSArithmeticFilterApplyBackwardBatch(filter_, c_.batch, inputs(), in_, strides_, deltas_, strides_, y_.data(), 0,
-                                               &dy_, 0) != 0) fail();
+    if (BNNSArithmeticFilterApplyBackwardBatch(filter_, c_.batch, inputs(), in_, strides_, deltas_, strides_, y_.data(),
+                                               0, &dy_, 0) != 0)
+      fail();
   }
   // Elements that a call reads and writes; a gradient reads dy, and what the product or the activation needs.
   size_t forward_elements() const { return 2 * n_ + m_; }
   size_t backward_elements() const {
-    const bool product = c_.function == BNNSArithmeticMultiply, from_y = c_.act != BNNSActivationFunctionIdentity ||
-                                                                     c_.function == BNNSArithmeticExp;
+    const bool product = c_.function == BNNSArithmeticMultiply,
+               from_y = c_.act != BNNSActivationFunctionIdentity || c_.function == BNNSArithmeticExp;
     return 2 * n_ + m_ + (product ? n_ + m_ : 0) + (from_y ? n_ : 0);
   }
 
@@ -134,7 +144,13 @@ int main(int argc, char** argv) {
       {"multiply, same shape", BNNSArithmeticMultiply, 32, big, big},
       {"add scalar parameter", BNNSArithmeticAdd, 32, big, {1, 1, 1}, BNNSParameter},
       {"multiply by bias per channel", BNNSArithmeticMultiply, 32, big, {1, 1, 64}, BNNSParameter},
-      {"add row of 1000, relu", BNNSArithmeticAdd, 1, {1000, 6400, 1}, {1000, 1, 1}, BNNSParameter, BNNSActivationFunctionRectifiedLinear},
+      {"add row of 1000, relu",
+       BNNSArithmeticAdd,
+       1,
+       {1000, 6400, 1},
+       {1000, 1, 1},
+       BNNSParameter,
+       BNNSActivationFunctionRectifiedLinear},
       {"add row of 1000", BNNSArithmeticAdd, 1, {1000, 6400, 1}, {1000, 1, 1}, BNNSParameter},
       {"add row of 10", BNNSArithmeticAdd, 1, {10, 640000, 1}, {10, 1, 1}, BNNSParameter},
       {"add column", BNNSArithmeticAdd, 1, {1000, 6400, 1}, {1, 6400, 1}, BNNSParameter},
@@ -143,12 +159,13 @@ int main(int argc, char** argv) {
       {"exp", BNNSArithmeticExp, 32, big, {}},
   };
   const double copy = copy_rate(32 * product(big), threads);
-  std::printf("%zu threads, copy %.1f GB/s\n%-34s %10s %8s %10s %8s\n", threads, copy, "large", "fwd ms", "GB/s", "bwd ms", "GB/s");
+  std::printf("%zu threads, copy %.1f GB/s\n%-34s %10s %8s %10s %8s\n", threads, copy, "large", "fwd ms", "GB/s",
+              "bwd ms", "GB/s");
   for (const Case& c : large) {
     Run run(c, threads);
     const double f = fastest([&] { run.forward(); }), b = fastest([&] { run.backward(); });
-    std::printf("%-34s %10.3f %8.1f %10.3f %8.1f\n", c.name, f * 1e3, 4e-9 * double(run.forward_elements()) / f, b * 1e3,
-                4e-9 * double(run.backward_elements()) / b);
+    std::printf("%-34s %10.3f %8.1f %10.3f %8.1f\n", c.name, f * 1e3, 4e-9 * double(run.forward_elements()) / f,
+                b * 1e3, 4e-9 * double(run.backward_elements()) / b);
   }
   const Case small[] = {
       {"add 1x10", BNNSArithmeticAdd, 1, {10, 1, 1}, {10, 1, 1}},

@@ -17,7 +17,7 @@ using Sizes = std::vector<size_t>;
 using ref::ArithmeticShape;
 using ref::Values;
 
-inline constexpr double kUnit = 0x1p-24;   // half an ulp: the relative error of one rounding to f32
+inline constexpr double kUnit = 0x1p-24;  // half an ulp: the relative error of one rounding to f32
 
 // v as the type stores it.
 inline double stored(BNNSDataType type, double v) {
@@ -71,24 +71,36 @@ class Stored {
   double get(size_t i) const {
     const char* p = at(i);
     switch (d_.data_type) {
-      case BNNSDataTypeFloat16: return half_to_float(load<uint16_t>(p));
-      case BNNSDataTypeBFloat16: return bfloat16_to_float(load<uint16_t>(p));
-      case BNNSDataTypeInt8: return load<int8_t>(p);
-      case BNNSDataTypeInt32: return load<int32_t>(p);
-      case BNNSDataTypeBoolean: return load<uint8_t>(p);
-      default: return load<float>(p);
+      case BNNSDataTypeFloat16:
+        return half_to_float(load<uint16_t>(p));
+      case BNNSDataTypeBFloat16:
+        return bfloat16_to_float(load<uint16_t>(p));
+      case BNNSDataTypeInt8:
+        return load<int8_t>(p);
+      case BNNSDataTypeInt32:
+        return load<int32_t>(p);
+      case BNNSDataTypeBoolean:
+        return load<uint8_t>(p);
+      default:
+        return load<float>(p);
     }
   }
   void set(size_t i, double v) {
     char* p = at(i);
     const float f = static_cast<float>(v);
     switch (d_.data_type) {
-      case BNNSDataTypeFloat16: return store<uint16_t>(p, float_to_half(f));
-      case BNNSDataTypeBFloat16: return store<uint16_t>(p, float_to_bfloat16(f));
-      case BNNSDataTypeInt8: return store<int8_t>(p, static_cast<int8_t>(v));
-      case BNNSDataTypeInt32: return store<int32_t>(p, static_cast<int32_t>(v));
-      case BNNSDataTypeBoolean: return store<uint8_t>(p, v != 0);
-      default: return store<float>(p, f);
+      case BNNSDataTypeFloat16:
+        return store<uint16_t>(p, float_to_half(f));
+      case BNNSDataTypeBFloat16:
+        return store<uint16_t>(p, float_to_bfloat16(f));
+      case BNNSDataTypeInt8:
+        return store<int8_t>(p, static_cast<int8_t>(v));
+      case BNNSDataTypeInt32:
+        return store<int32_t>(p, static_cast<int32_t>(v));
+      case BNNSDataTypeBoolean:
+        return store<uint8_t>(p, v != 0);
+      default:
+        return store<float>(p, f);
     }
   }
   void fill(const Values& v) {
@@ -121,7 +133,7 @@ class Stored {
   }
 
  private:
-  static constexpr char kPattern[4] = {char(0xad), char(0x7f), char(0xc0), char(0x7f)};   // NaN in f32 and bf16
+  static constexpr char kPattern[4] = {char(0xad), char(0x7f), char(0xc0), char(0x7f)};  // NaN in f32 and bf16
 
   bool first_major() const {
     const auto layout = static_cast<unsigned>(d_.layout);
@@ -171,12 +183,14 @@ class Arithmetic {
       : inputs_(in.size()) {
     BNNSArithmeticUnary u{in[0], types[0], out, BNNSSample};
     BNNSArithmeticBinary b{in[0], types[0], in.back(), types.back(), out, BNNSSample};
-    BNNSArithmeticTernary t{in[0], types[0], in[in.size() > 1], types[in.size() > 1], in.back(), types.back(), out,
-                            BNNSSample};
+    BNNSArithmeticTernary t{in[0],        types[0], in[in.size() > 1], types[in.size() > 1], in.back(),
+                            types.back(), out,      BNNSSample};
     BNNSLayerParametersArithmetic layer;
     std::memset(&layer, 0, sizeof layer);
     layer.arithmetic_function = function;
-    layer.arithmetic_function_fields = inputs_ == 1 ? static_cast<void*>(&u) : inputs_ == 2 ? static_cast<void*>(&b) : &t;
+    layer.arithmetic_function_fields = inputs_ == 1   ? static_cast<void*>(&u)
+                                       : inputs_ == 2 ? static_cast<void*>(&b)
+                                                      : &t;
     layer.activation = act;
     handle_ = BNNSFilterCreateLayerArithmetic(&layer, parameters);
   }
@@ -229,18 +243,18 @@ inline const std::vector<FunctionCase>& function_cases() {
       {BNNSArithmeticAtan, {-5}, {5}, 4, {4}},
       {BNNSArithmeticSinh, {-4}, {4}, 4, {5}},
       {BNNSArithmeticCosh, {-4}, {4}, 4, {5}},
-      {BNNSArithmeticTanh, {-3}, {3}, 4, {4}},   // and 10 units of |g|: y is rounded before 1 - y^2
+      {BNNSArithmeticTanh, {-3}, {3}, 4, {4}},  // and 10 units of |g|: y is rounded before 1 - y^2
       {BNNSArithmeticAsinh, {-5}, {5}, 8, {4}},
       {BNNSArithmeticAcosh, {1.2}, {5}, 8, {6}},
       {BNNSArithmeticAtanh, {-0.9}, {0.9}, 8, {4}},
-      {BNNSArithmeticPow, {0.2, -3}, {3, 3}, 8, {16, 14}},   // 16: b - 1 is rounded, 4 ln 5 units more
+      {BNNSArithmeticPow, {0.2, -3}, {3, 3}, 8, {16, 14}},  // 16: b - 1 is rounded, 4 ln 5 units more
       {BNNSArithmeticExp, {-4}, {4}, 4, {5}},
       {BNNSArithmeticExp2, {-4}, {4}, 4, {7}},
       {BNNSArithmeticLog, {0.1}, {5}, 4, {1}},
       {BNNSArithmeticLog2, {0.1}, {5}, 4, {3}},
       {BNNSArithmeticMultiplyNoNaN, {-3, -3}, {3, 3}, 0, {0, 0}},
       {BNNSArithmeticDivideNoNaN, {-3, 0.5}, {3, 3}, 0, {0, 3}},
-      {BNNSArithmeticMultiplyAdd, {-3, -3, -3}, {3, 3, 3}, 2, {0, 0, 0}},   // of |ab| + |y|
+      {BNNSArithmeticMultiplyAdd, {-3, -3, -3}, {3, 3, 3}, 2, {0, 0, 0}},  // of |ab| + |y|
       {BNNSArithmeticMinimum, {-3, -3}, {3, 3}, 0, {0, 0}},
       {BNNSArithmeticMaximum, {-3, -3}, {3, 3}, 0, {0, 0}},
       {BNNSArithmeticSelect, {-3, -3, -3}, {3, 3, 3}, 0, {0, 0, 0}},
@@ -252,7 +266,7 @@ inline const std::vector<FunctionCase>& function_cases() {
       {BNNSArithmeticFloorDivide, {-30, 0.5}, {30, 3}, 0, {}},
       {BNNSArithmeticTruncDivide, {-30, 0.5}, {30, 3}, 0, {}},
       {BNNSArithmeticTruncRemainder, {-30, 0.5}, {30, 3}, 0, {}},
-      {BNNSArithmeticErf, {-3}, {3}, 8, {16}},   // 7 + x^2: x^2 is rounded before exp
+      {BNNSArithmeticErf, {-3}, {3}, 8, {16}},  // 7 + x^2: x^2 is rounded before exp
   };
   return cases;
 }

@@ -7,6 +7,7 @@
 #include "src/ops/arithmetic/arithmetic_operand.h"
 
 namespace bnns {
+using namespace arithmetic;
 namespace {
 
 constexpr const char* kOp = "arithmetic";

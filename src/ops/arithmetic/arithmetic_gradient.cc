@@ -1,5 +1,5 @@
-// Computes the gradients of a checked call: sums for repeated inputs, and what is element by element (which may overwrite
-// out_delta in place) after every sum that reads it, on the way of the last one.
+// Computes the gradients of a checked call: sums for repeated inputs, and what is element by element (which may
+// overwrite out_delta in place) after every sum that reads it, on the way of the last one.
 
 #include "src/ops/arithmetic/arithmetic_gradient.h"
 
@@ -7,7 +7,7 @@
 #include "src/core/parallel.h"
 #include "src/ops/arithmetic/arithmetic_sums.h"
 
-namespace bnns {
+namespace bnns::arithmetic {
 namespace {
 
 using Undo = GradientPlan::Undo;
@@ -95,22 +95,19 @@ bool is_summed(const GradientPlan& plan, const GradientGroup& group) {
   return group.delta.count != out.count;
 }
 
-// ---- gradients that have an element of their own for every element of the output -----------------------------------
+// ---- gradients that have an element of their own for every element of the output -------------------------------
 
 struct ElementWise {
   Operand target;
   const GradientGroup* group = nullptr;
 };
-// Those of a call; the one that overwrites out_delta comes last, since the others read it.
+// Those of a call, in the order of inputs. That order is safe in place: of the functions that work in place, only add
+// and subtract have two inputs, and the gradient of their first one is g itself, so the second still finds it in
+// out_delta.
 struct ElementWiseList {
   ElementWise items[kArithmeticInputs];
   size_t count = 0;
 
-  void put_in_place_last() {
-    for (size_t i = 0; i + 1 < count; ++i) {
-      if (items[i].group->in_place) std::swap(items[i], items[count - 1]);
-    }
-  }
   // For the block that is loaded.
   void write(BlockGradients& block, size_t first, size_t n, float* room) const {
     for (size_t i = 0; i < count; ++i) {
@@ -131,7 +128,7 @@ void element_wise_task(const GradientPlan& plan, const ElementWiseList& list, si
   });
 }
 
-// ---- gradients that are sums ----------------------------------------------------------------------------------------
+// ---- gradients that are sums -----------------------------------------------------------------------------------
 
 // Sums as f32, to the gradient's elements [first, first + n).
 void write_sums(const Operand& target, bool accumulate, const double* sums, size_t first, size_t n) {
@@ -145,7 +142,7 @@ void write_sums(const Operand& target, bool accumulate, const double* sums, size
 struct Summed {
   const GradientGroup* group = nullptr;
   SumPlan sums;
-  Operand target;    // in the order of the sums
+  Operand target;  // in the order of the sums
   size_t threads = 1;
 
   size_t scratch_bytes() const { return sums.scratch_doubles(threads) * sizeof(double); }
@@ -223,9 +220,9 @@ void run_gradients(GradientPlan& plan, const Options& options, ScratchShelf& she
     threads = std::max(threads, s.threads);
     sum_bytes = std::max(sum_bytes, s.scratch_bytes());
   }
-  list.put_in_place_last();
 
-  // A task of the element-wise loop has whole rows: a row's g comes from all of its dy, which may be overwritten in place.
+  // A task of the element-wise loop has whole rows: a row's g comes from all of its dy, which may be overwritten in
+  // place.
   const size_t unit = rowwise ? p.out.size[0] : 1, per_task = std::max<size_t>(1, kTaskElements / unit) * unit;
   const size_t tasks = div_up(total, per_task), element_threads = threads_for(options.n_threads, tasks, work);
   threads = std::max(threads, element_threads);
@@ -260,4 +257,4 @@ void clear_gradient(const Tensor& delta) {
   for_each_block(0, space.total, target.cut(), [&](size_t first, size_t n) { target.write(first, n, zeros); });
 }
 
-}  // namespace bnns
+}  // namespace bnns::arithmetic

@@ -3,7 +3,7 @@
 #include "src/core/checked.h"
 #include "src/ops/arithmetic/arithmetic.h"
 
-namespace bnns {
+namespace bnns::arithmetic {
 
 Space::Space(const Tensor& t, size_t batch_size, bool row_first)
     : order(t), batch(batch_size), sample(t.count), total(checked_mul(batch_size, t.count, "arithmetic: batch_size")) {
@@ -37,8 +37,10 @@ struct Lattice {
   size_t width(size_t period) const {
     size_t result = element;
     for (size_t j = 0; j < axes; ++j) {
-      if (stride[j] < period) result += (extent[j] - 1) * stride[j];
-      else if (stride[j] % period != 0) return 0;
+      if (stride[j] < period)
+        result += (extent[j] - 1) * stride[j];
+      else if (stride[j] % period != 0)
+        return 0;
     }
     return result;
   }
@@ -54,7 +56,7 @@ bool share_memory(const Placement& a, const Placement& b) noexcept {
     const size_t period = la.stride[j];
     if (period == 0) continue;
     const size_t wa = la.width(period), wb = lb.width(period);
-    const size_t shift = (y % period + period - x % period) % period;   // where b begins inside a's period
+    const size_t shift = (y % period + period - x % period) % period;  // where b begins inside a's period
     if (wa && wb && shift >= wa && shift + wb <= period) return false;
   }
   return true;
@@ -71,8 +73,12 @@ bool same_place(const Placement& a, const Placement& b) noexcept {
 }
 
 Operand::Operand(const Space& space, const Tensor& t, const void* data, size_t batch_stride)
-    : data_(const_cast<void*>(data)), type_(t.type), sample_(space.sample), total_(space.total),
-      batch_stride_(batch_stride), elements_(t, space.order) {
+    : data_(const_cast<void*>(data)),
+      type_(t.type),
+      sample_(space.sample),
+      total_(space.total),
+      batch_stride_(batch_stride),
+      elements_(t, space.order) {
   // Products of leading extents: as long as elements lie side by side, as long as nothing moves, and the last axis that
   // moves.
   size_t run = 1, still = 1, product = 1;
@@ -140,13 +146,16 @@ void Operand::prepare(float* room) const {
 const float* Operand::read(size_t first, size_t n, float* room) const {
   switch (access_) {
     case Access::direct:
-    case Access::runs: return at(first);
-    case Access::tiled: return room + first % period_;
+    case Access::runs:
+      return at(first);
+    case Access::tiled:
+      return room + first % period_;
     case Access::filled:
       gather(first, 1, room);
       arithmetic_fill(room[0], room, n);
       return room;
-    case Access::staged: break;
+    case Access::staged:
+      break;
   }
   gather(first, n, room);
   return room;
@@ -163,8 +172,10 @@ void Operand::write(size_t first, size_t n, const float* values) const {
     const size_t m = std::min(n - done, sample_ - begin);
     void* base = sample_at(index);
     float* to = elements_.target(base, begin, nullptr);
-    if (to) arithmetic_copy(values + done, to, m);
-    else elements_.write(base, begin, m, values + done);
+    if (to)
+      arithmetic_copy(values + done, to, m);
+    else
+      elements_.write(base, begin, m, values + done);
     done += m;
   }
 }
@@ -183,4 +194,4 @@ void Operand::accumulate(size_t first, size_t n, const float* values) const {
   }
 }
 
-}  // namespace bnns
+}  // namespace bnns::arithmetic

@@ -7,8 +7,8 @@
 //   runs     f32 in stretches of at least kMinRun: a pointer, as long as no block crosses the end of a stretch
 //   filled   stands still for at least kMinRun elements (a bias per channel): one value, spread over the block
 //   staged   everything else: Elements gathers and scatters
-// The ends of stretches are products of leading extents, so the shortest cut of a call divides all others and one number,
-// cut, keeps every operand's blocks inside its stretches.
+// The ends of stretches are products of leading extents, so the shortest cut of a call divides all others and one
+// number, cut, keeps every operand's blocks inside its stretches.
 #pragma once
 
 #include <algorithm>
@@ -17,15 +17,15 @@
 #include "src/core/elements.h"
 #include "src/core/tensor.h"
 
-namespace bnns {
+namespace bnns::arithmetic {
 
 inline constexpr size_t kMinRun = 64;
-inline constexpr size_t kRoom = 2 * kBlock;      // what read may need: a tile of kBlock elements and a block beyond it
-inline constexpr size_t kTaskElements = 8192;    // a task of an element-wise loop: some microseconds
+inline constexpr size_t kRoom = 2 * kBlock;    // what read may need: a tile of kBlock elements and a block beyond it
+inline constexpr size_t kTaskElements = 8192;  // a task of an element-wise loop: some microseconds
 
 // The elements of a call.
 struct Space {
-  Tensor order;       // a tensor of the sample's extents; order.axis[] is the order of elements, fastest first
+  Tensor order;  // a tensor of the sample's extents; order.axis[] is the order of elements, fastest first
   size_t batch = 1, sample = 0, total = 0;
 
   // row_first: size axis 0 is taken as the fastest (row-wise activations), else the memory order of t.
@@ -36,7 +36,7 @@ struct Space {
 struct Placement {
   const Tensor* tensor = nullptr;
   const void* data = nullptr;
-  size_t batch = 1, batch_stride = 0;   // in elements
+  size_t batch = 1, batch_stride = 0;  // in elements
 
   size_t bytes() const;
 };
@@ -51,7 +51,7 @@ class Operand {
   // t has the space's layout and each extent equal or 1; batch_stride is 0 for a tensor that all samples share.
   Operand(const Space& space, const Tensor& t, const void* data, size_t batch_stride);
 
-  size_t cut() const { return cut_; }   // no block may cross a multiple of it
+  size_t cut() const { return cut_; }  // no block may cross a multiple of it
 
   // Once per task, before read. room (kRoom floats) belongs to this operand for the whole task.
   void prepare(float* room) const;
@@ -71,11 +71,11 @@ class Operand {
   void* sample_at(size_t index) const;
 
   Access access_ = Access::direct;
-  bool pointer_ = true;      // direct or runs
-  void* data_ = nullptr;     // const data is only ever read
+  bool pointer_ = true;   // direct or runs
+  void* data_ = nullptr;  // const data is only ever read
   BNNSDataType type_ = BNNSDataTypeFloat32;
   size_t sample_ = 1, total_ = 1, batch_stride_ = 0, period_ = 1, cut_ = SIZE_MAX;
-  Elements elements_;        // one sample
+  Elements elements_;  // one sample
 };
 
 // Calls f(first, n) for [begin, end) in blocks of at most kBlock that do not cross multiples of cut.
@@ -89,4 +89,4 @@ void for_each_block(size_t begin, size_t end, size_t cut, F&& f) {
   }
 }
 
-}  // namespace bnns
+}  // namespace bnns::arithmetic

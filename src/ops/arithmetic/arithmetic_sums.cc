@@ -3,14 +3,14 @@
 #include "src/core/checked.h"
 #include "src/ops/arithmetic/arithmetic.h"
 
-namespace bnns {
+namespace bnns::arithmetic {
 namespace {
 
-constexpr size_t kSmall = 2 * kTaskElements;   // elements that are not worth splitting
+constexpr size_t kSmall = 2 * kTaskElements;  // elements that are not worth splitting
 constexpr size_t kEnoughTasks = 16;
 constexpr size_t kMaxSlabs = 64;
-constexpr size_t kWide = 256;                  // sums side by side that make up for the cost of a call
-constexpr size_t kManyPerOuter = 1024;         // elements that are worth a part of their own
+constexpr size_t kWide = 256;           // sums side by side that make up for the cost of a call
+constexpr size_t kManyPerOuter = 1024;  // elements that are worth a part of their own
 
 // Elements side by side in a part that runs down columns: long stretches suit the prefetcher, but leave enough tasks.
 constexpr size_t kMinStretch = 1024, kMaxStretch = 4096;
@@ -21,8 +21,10 @@ SumPlan::SumPlan(const Space& space, const Tensor& delta, bool batched) {
   size_t rank = 0;
   const auto axis = [&](size_t n, bool is_kept) {
     if (n == 1) return;
-    if (rank > 0 && is_kept_[rank - 1] == is_kept) extent_[rank - 1] *= n;
-    else extent_[rank] = n, is_kept_[rank++] = is_kept;
+    if (rank > 0 && is_kept_[rank - 1] == is_kept)
+      extent_[rank - 1] *= n;
+    else
+      extent_[rank] = n, is_kept_[rank++] = is_kept;
   };
   for (size_t j = 0; j < space.order.rank; ++j) {
     const size_t k = space.order.axis[j];
@@ -39,7 +41,7 @@ SumPlan::SumPlan(const Space& space, const Tensor& delta, bool batched) {
 }
 
 void SumPlan::choose_split() {
-  const size_t last = extent_[rank_ - 1];   // summed
+  const size_t last = extent_[rank_ - 1];  // summed
   room_ = kept_;
   if (inner_ <= kSmall) {
     if (inner_ < kManyPerOuter) outers_per_part_ = std::min(outer_, kTaskElements / inner_);
@@ -51,7 +53,8 @@ void SumPlan::choose_split() {
     const bool few_sums = slabs * kept_ <= inner_ / 64, enough_slabs = outer_ * slabs >= kEnoughTasks;
     size_t columns = 1, width = 1;
     if (rank_ >= 2) {
-      const size_t stretch = inner_ / last, below = stretch / extent_[rank_ - 2];   // elements per index of the kept axis
+      const size_t stretch = inner_ / last,
+                   below = stretch / extent_[rank_ - 2];  // elements per index of the kept axis
       width = div_up(std::clamp(stretch / kEnoughTasks, kMinStretch, kMaxStretch), below);
       columns = div_up(extent_[rank_ - 2], width);
     }
@@ -86,8 +89,10 @@ SumPlan::Part SumPlan::part(size_t index) const {
       return {outer * inner_ + begin * below, n * below, lower, last, outer, outer * kept_ + begin * sums, n * sums};
     }
     case Split::slabs:
-      return {outer * inner_ + begin * lower, std::min(piece_, last - begin) * lower, 0, 1, outer, outer * kept_, kept_};
-    case Split::outers: break;
+      return {
+          outer * inner_ + begin * lower, std::min(piece_, last - begin) * lower, 0, 1, outer, outer * kept_, kept_};
+    case Split::outers:
+      break;
   }
   const size_t first = index * outers_per_part_, n = std::min(outers_per_part_, outer_ - first);
   return {first * inner_, n * inner_, 0, 1, first, first * kept_, n * kept_};
@@ -145,4 +150,4 @@ void SumPlan::join(const double* partial, size_t first, size_t n, double* joined
   }
 }
 
-}  // namespace bnns
+}  // namespace bnns::arithmetic

@@ -1,12 +1,13 @@
 // How the gradient of a repeated input is summed: which elements go to which sum, and who adds them in which order.
 //
-// The axes of a call, fastest first and the batch last, are either kept (the gradient has them) or summed. Neighbours of
-// the same kind count as one, so kinds alternate: a row of biases is (kept, summed), a bias per channel of an image
+// The axes of a call, fastest first and the batch last, are either kept (the gradient has them) or summed. Neighbours
+// of the same kind count as one, so kinds alternate: a row of biases is (kept, summed), a bias per channel of an image
 // (summed, kept, summed), a scalar (summed). The outermost kept axis, if it is last, only repeats the rest ("outer").
 // Work is split by these extents alone, never by the number of threads:
 //   outers   the rest is small: a part is one outer index or several
 //   slabs    a part is a range of the last summed axis; its sums are partial and are joined in order
-//   columns  where slabs would need too many partial sums: a part is a range of the last kept axis, over all of the last
+//   columns  where slabs would need too many partial sums: a part is a range of the last kept axis, over all of the
+//   last
 //            summed one
 #pragma once
 
@@ -15,15 +16,15 @@
 
 #include "src/ops/arithmetic/arithmetic_operand.h"
 
-namespace bnns {
+namespace bnns::arithmetic {
 
 class SumPlan {
  public:
-  // Elements that are added up together: `repeats` stretches of `length` elements, `step` apart, from element `begin` of
-  // the call on. They belong to the sums [first_sum, first_sum + sum_count) of the gradient.
+  // Elements that are added up together: `repeats` stretches of `length` elements, `step` apart, from element `begin`
+  // of the call on. They belong to the sums [first_sum, first_sum + sum_count) of the gradient.
   struct Part {
     size_t begin, length, step, repeats;
-    size_t outer;                    // first outer index
+    size_t outer;  // first outer index
     size_t first_sum, sum_count;
   };
 
@@ -33,7 +34,7 @@ class SumPlan {
 
   size_t count() const { return outer_ * kept_; }
   size_t tasks() const { return tasks_; }
-  size_t room() const { return room_; }   // doubles that a part needs
+  size_t room() const { return room_; }  // doubles that a part needs
   bool has_partial_sums() const { return split_ == Split::slabs; }
   size_t scratch_doubles(size_t threads) const { return (has_partial_sums() ? tasks_ : threads) * room_; }
 
@@ -56,14 +57,14 @@ class SumPlan {
   void choose_split();
   Part part(size_t index) const;
 
-  size_t rank_ = 0;                                       // axes below outer; the last one is summed
+  size_t rank_ = 0;  // axes below outer; the last one is summed
   size_t extent_[kMaxRank + 1] = {};
   bool is_kept_[kMaxRank + 1] = {};
-  size_t outer_ = 1, inner_ = 1, kept_ = 1;               // elements and sums per outer index
-  size_t wide_ = 0;                                       // see close()
+  size_t outer_ = 1, inner_ = 1, kept_ = 1;  // elements and sums per outer index
+  size_t wide_ = 0;                          // see close()
   Split split_ = Split::outers;
-  size_t pieces_ = 1, piece_ = 1;                         // parts per outer index, and indices of the split axis in each
+  size_t pieces_ = 1, piece_ = 1;  // parts per outer index, and indices of the split axis in each
   size_t outers_per_part_ = 1, parts_ = 1, parts_per_task_ = 1, tasks_ = 1, room_ = 1;
 };
 
-}  // namespace bnns
+}  // namespace bnns::arithmetic

@@ -11,8 +11,12 @@ namespace {
 constexpr auto kSample = BNNSSample, kParameter = BNNSParameter, kConstant = BNNSConstant;
 constexpr size_t kLengths[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 100, 511, 512, 513, 1000};
 
-size_t inputs_of(BNNSArithmeticFunction f) { return arithmetic_function(f)->inputs; }
-bool has_gradient(BNNSArithmeticFunction f) { return arithmetic_function(f)->has_gradient; }
+size_t inputs_of(BNNSArithmeticFunction f) {
+  return arithmetic_function(f)->inputs;
+}
+bool has_gradient(BNNSArithmeticFunction f) {
+  return arithmetic_function(f)->has_gradient;
+}
 
 BNNSFilterParameters threads(size_t n) {
   BNNSFilterParameters p;
@@ -36,7 +40,7 @@ Values smooth(Random& random, size_t n, double low, double high) {
   return v;
 }
 
-// ---- 1. the reference ------------------------------------------------------------------------------------------------
+// ---- 1. the reference ------------------------------------------------------------------------------------------
 
 // Two rows of three times a row of weights: y = {1 4 9, 4 10 18}. With dy = {1 1 1, 2 2 2}: dx = dy w = {1 2 3, 2 4 6},
 // dw = sum over rows of dy x = {1 + 8, 2 + 10, 3 + 12}.
@@ -64,8 +68,10 @@ TEST(Arithmetic, HandWorkedKernel) {
     ASSERT_TRUE(filter.handle()) << BNNSExtLastError();
     ASSERT_EQ(filter.forward(1, {x.data(), w.data()}, {0, 0}, y.data(), 0), 0) << BNNSExtLastError();
     EXPECT_EQ(y.values(), (Values{1, 4, 9, 4, 10, 18}));
-    ASSERT_EQ(filter.backward(1, {x.data(), w.data()}, {0, 0}, {dx.delta(), dw.delta()}, {0, 0}, nullptr, 0, dy.delta(), 0),
-              0) << BNNSExtLastError();
+    ASSERT_EQ(
+        filter.backward(1, {x.data(), w.data()}, {0, 0}, {dx.delta(), dw.delta()}, {0, 0}, nullptr, 0, dy.delta(), 0),
+        0)
+        << BNNSExtLastError();
     EXPECT_EQ(dx.values(), (Values{1, 2, 3, 2, 4, 6}));
     EXPECT_EQ(dw.values(), (Values{9, 12, 15}));
   });
@@ -82,7 +88,7 @@ TEST(Arithmetic, AddBackwardNeedsNoInputs) {
   EXPECT_EQ(db.values(), (Values{1, 2, 3}));
 }
 
-// ---- 2. kernels against the reference --------------------------------------------------------------------------------
+// ---- 2. kernels against the reference --------------------------------------------------------------------------
 
 class ArithmeticFunctionTest : public ::testing::TestWithParam<FunctionCase> {};
 
@@ -138,7 +144,8 @@ TEST_P(ArithmeticFunctionTest, ForwardAndBackwardMatchReference) {
         for (size_t k = 0; k < inputs; ++k) {
           const auto limit = [&](size_t i) { return backward_bound(c, k, dx[k][i], g[i]); };
           if (c.backward_units[k] == 0) {
-            for (size_t i = 0; i < n; ++i) ASSERT_EQ(delta[k]->floats()[i], static_cast<float>(dx[k][i])) << k << " " << i;
+            for (size_t i = 0; i < n; ++i)
+              ASSERT_EQ(delta[k]->floats()[i], static_cast<float>(dx[k][i])) << k << " " << i;
           } else {
             ASSERT_TRUE(within(delta[k]->floats(), dx[k], n, limit)) << "input " << k << " of " << n;
           }
@@ -148,14 +155,14 @@ TEST_P(ArithmeticFunctionTest, ForwardAndBackwardMatchReference) {
   });
 }
 
-// ---- 3. gradient -----------------------------------------------------------------------------------------------------
+// ---- 3. gradient -----------------------------------------------------------------------------------------------
 
 TEST_P(ArithmeticFunctionTest, ReferenceGradientMatchesDifferences) {
   const FunctionCase& c = GetParam();
   if (!has_gradient(c.function)) return;
   const size_t inputs = inputs_of(c.function);
   Random random(7);
-  ArithmeticShape shape;   // two samples; the second input is a row that rows and samples share, the third a column
+  ArithmeticShape shape;  // two samples; the second input is a row that rows and samples share, the third a column
   shape.out = shape.in[0] = {3, 2};
   shape.in[1] = {3, 1};
   shape.in[2] = {1, 2};
@@ -180,7 +187,7 @@ TEST_P(ArithmeticFunctionTest, ReferenceGradientMatchesDifferences) {
     const Values numeric = central_differences(x[k], loss);
     double largest = 0;
     for (double v : dx[k]) largest = std::max(largest, std::fabs(v));
-    if (largest == 0) {   // steps and conditions: no slope at all
+    if (largest == 0) {  // steps and conditions: no slope at all
       for (double v : numeric) EXPECT_EQ(v, 0);
     } else {
       EXPECT_LE(gradient_error(dx[k], numeric), 1e-7) << "input " << k;
@@ -188,7 +195,7 @@ TEST_P(ArithmeticFunctionTest, ReferenceGradientMatchesDifferences) {
   }
 }
 
-// ---- every layout, stride, type, broadcast, role, flag and activation at once, exact ---------------------------------
+// ---- every layout, stride, type, broadcast, role, flag and activation at once, exact ---------------------------
 
 // Small integers: all results are exact, so a kernel equals the reference bit for bit whatever its order of operations.
 struct RandomCase {
@@ -205,8 +212,8 @@ struct RandomCase {
   explicit RandomCase(uint64_t seed) {
     Random random(seed);
     constexpr BNNSArithmeticFunction functions[] = {
-        BNNSArithmeticAdd,     BNNSArithmeticSubtract, BNNSArithmeticMultiply, BNNSArithmeticMultiplyAdd,
-        BNNSArithmeticMaximum, BNNSArithmeticMinimum,  BNNSArithmeticSelect,   BNNSArithmeticSquare,
+        BNNSArithmeticAdd,     BNNSArithmeticSubtract, BNNSArithmeticMultiply,     BNNSArithmeticMultiplyAdd,
+        BNNSArithmeticMaximum, BNNSArithmeticMinimum,  BNNSArithmeticSelect,       BNNSArithmeticSquare,
         BNNSArithmeticNegate,  BNNSArithmeticAbs,      BNNSArithmeticMultiplyNoNaN};
     constexpr BNNSDataLayout layouts[] = {
         BNNSDataLayoutVector,       BNNSDataLayoutRowMajorMatrix, BNNSDataLayoutColumnMajorMatrix,
@@ -235,7 +242,7 @@ struct RandomCase {
       count *= shape.out.back();
     }
     shape.batch = 1 + random.below(4);
-    const size_t repeats = random.below(3);   // none, some, many
+    const size_t repeats = random.below(3);  // none, some, many
     for (size_t k = 0; k < inputs; ++k) {
       for (size_t extent : shape.out) shape.in[k].push_back(random.below(4) < repeats ? 1 : extent);
       constexpr BNNSDescriptorType roles[] = {kSample, kSample, kParameter, kConstant};
@@ -253,7 +260,8 @@ struct RandomCase {
     dy_type = any(floats);
     out_gap = any(gaps);
     dy_gap = any(gaps);
-    const bool free = function == BNNSArithmeticAdd || function == BNNSArithmeticSubtract || function == BNNSArithmeticNegate;
+    const bool free =
+        function == BNNSArithmeticAdd || function == BNNSArithmeticSubtract || function == BNNSArithmeticNegate;
     null_in = free && act.function != BNNSActivationFunctionAbs && random.below(2);
   }
 };
@@ -316,7 +324,8 @@ void run_random_case(uint64_t seed) {
     Arithmetic filter(c.function, descriptors, {c.role, c.role + c.inputs}, out.descriptor(), c.act, &parameters);
     ASSERT_TRUE(filter.handle()) << BNNSExtLastError();
     out.poison_all();
-    ASSERT_EQ(filter.forward(c.shape.batch, pointers, strides, out.data(), out.batch_stride()), 0) << BNNSExtLastError();
+    ASSERT_EQ(filter.forward(c.shape.batch, pointers, strides, out.data(), out.batch_stride()), 0)
+        << BNNSExtLastError();
     ASSERT_TRUE(out.gaps_untouched());
     const Values got = out.values();
     for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(got[i], stored(c.out_type, y[i])) << "y " << i;
@@ -326,7 +335,8 @@ void run_random_case(uint64_t seed) {
       if (c.accumulate[k]) delta[k]->fill(old[k]);
     }
     ASSERT_EQ(filter.backward(c.shape.batch, c.null_in ? std::vector<const void*>() : pointers, strides, deltas,
-                              delta_strides, out.data(), out.batch_stride(), dy.delta(), dy.batch_stride()), 0)
+                              delta_strides, out.data(), out.batch_stride(), dy.delta(), dy.batch_stride()),
+              0)
         << BNNSExtLastError();
     for (size_t k = 0; k < c.inputs; ++k) {
       ASSERT_TRUE(delta[k]->gaps_untouched()) << "input " << k;
@@ -348,7 +358,7 @@ TEST(Arithmetic, BC14_BC15_BC33_RandomLayoutsTypesAndBroadcastsAreExact) {
   }
 }
 
-// ---- sums: every way to split them -----------------------------------------------------------------------------------
+// ---- sums: every way to split them -----------------------------------------------------------------------------
 
 struct SumCase {
   const char* name;
@@ -383,7 +393,8 @@ TEST(Arithmetic, BC53_SumsHaveTheSameBitsForAnyThreadCount) {
     shape.in[1] = c.in;
     shape.batched[1] = c.role == kSample;
     shape.batch = c.batch;
-    const size_t total = c.batch * shape.out_count(), sums = ArithmeticShape::product(c.in) * (shape.batched[1] ? c.batch : 1);
+    const size_t total = c.batch * shape.out_count(),
+                 sums = ArithmeticShape::product(c.in) * (shape.batched[1] ? c.batch : 1);
     const std::vector<float> a = random.normals(total), b = random.normals(sums), g = random.normals(total);
     const Values x[3] = {Values(a.begin(), a.end()), Values(b.begin(), b.end()), {}};
     Values dx[3], magnitude[3];
@@ -400,18 +411,21 @@ TEST(Arithmetic, BC53_SumsHaveTheSameBitsForAnyThreadCount) {
         auto delta_y = descriptor(c.layout, c.out, const_cast<float*>(g.data()));
         std::fill(db.begin(), db.end(), poison());
         ASSERT_EQ(filter.backward(c.batch, {a.data(), b.data()}, {0, 0}, {&delta_a, &delta_b}, {0, 0}, nullptr, 0,
-                                  &delta_y, 0), 0) << BNNSExtLastError();
+                                  &delta_y, 0),
+                  0)
+            << BNNSExtLastError();
         if (first_db.empty()) first_db = db;
         ASSERT_TRUE(same_bits(db, first_db)) << n_threads << " threads";
         // Each product is rounded to f32, the sum in double, and once more at the end.
-        ASSERT_TRUE(within(db, dx[1], sums, [&](size_t i) { return kUnit * (1.01 * magnitude[1][i] + std::fabs(dx[1][i])); }));
+        ASSERT_TRUE(
+            within(db, dx[1], sums, [&](size_t i) { return kUnit * (1.01 * magnitude[1][i] + std::fabs(dx[1][i])); }));
         ASSERT_TRUE(within(da, dx[0], total, [&](size_t i) { return kUnit * std::fabs(dx[0][i]); }));
       }
     });
   }
 }
 
-// ---- 4. properties ---------------------------------------------------------------------------------------------------
+// ---- 4. properties ---------------------------------------------------------------------------------------------
 
 TEST_P(ArithmeticFunctionTest, BC41_InPlaceGivesTheSameBits) {
   const FunctionCase& c = GetParam();
@@ -477,7 +491,8 @@ TEST(Arithmetic, SameTensorTwiceReceivesTheSum) {
           Arithmetic filter(f, std::vector(inputs, d), std::vector(inputs, kSample), d);
           std::fill(dx.begin(), dx.end(), 100.0f);
           ASSERT_EQ(filter.backward(1, std::vector<const void*>(inputs, x.data()), std::vector<size_t>(inputs, 0),
-                                    std::vector(inputs, &delta), std::vector<size_t>(inputs, 0), nullptr, 0, &dy, 0), 0)
+                                    std::vector(inputs, &delta), std::vector<size_t>(inputs, 0), nullptr, 0, &dy, 0),
+                    0)
               << BNNSExtLastError();
           for (size_t i = 0; i < n; ++i) ASSERT_EQ(dx[i], (accumulate ? 100 : 0) + g[i] * slope(x[i])) << i;
         };
@@ -500,8 +515,10 @@ TEST(Arithmetic, SameTensorTwiceReceivesTheSum) {
       std::vector<float> ones(3 * n, 1.0f);
       auto tall_delta = descriptor(BNNSDataLayoutRowMajorMatrix, {n, 3}, ones.data());
       Arithmetic product(BNNSArithmeticMultiply, {row, row}, {kParameter, kParameter}, tall);
-      ASSERT_EQ(product.backward(1, {x.data(), x.data()}, {0, 0}, {&row_delta, &row_delta}, {0, 0}, nullptr, 0, &tall_delta, 0),
-                0) << BNNSExtLastError();
+      ASSERT_EQ(product.backward(1, {x.data(), x.data()}, {0, 0}, {&row_delta, &row_delta}, {0, 0}, nullptr, 0,
+                                 &tall_delta, 0),
+                0)
+          << BNNSExtLastError();
       for (size_t i = 0; i < n; ++i) ASSERT_EQ(dx[i], 6 * x[i]);
     }
   });
@@ -541,11 +558,12 @@ TEST(Arithmetic, MultiplyIsItsOwnAdjoint) {
   const auto full = descriptor(BNNSDataLayoutRowMajorMatrix, {columns, rows}, nullptr);
   Arithmetic filter(BNNSArithmeticMultiply, {wide, tall}, {kSample, kParameter}, full);
   auto delta_x = descriptor(BNNSDataLayoutRowMajorMatrix, {columns, 1}, dx.data());
-  auto delta_b = vector_descriptor(rows, db.data());   // as many elements: a Vector will do
+  auto delta_b = vector_descriptor(rows, db.data());  // as many elements: a Vector will do
   auto delta_y = descriptor(BNNSDataLayoutRowMajorMatrix, {columns, rows}, const_cast<float*>(g.data()));
   for_each_isa([&] {
     ASSERT_EQ(filter.forward(1, {x.data(), b.data()}, {0, 0}, y.data(), 0), 0) << BNNSExtLastError();
-    ASSERT_EQ(filter.backward(1, {x.data(), b.data()}, {0, 0}, {&delta_x, &delta_b}, {0, 0}, nullptr, 0, &delta_y, 0), 0)
+    ASSERT_EQ(filter.backward(1, {x.data(), b.data()}, {0, 0}, {&delta_x, &delta_b}, {0, 0}, nullptr, 0, &delta_y, 0),
+              0)
         << BNNSExtLastError();
     double yg = 0, xd = 0, bd = 0;
     for (size_t i = 0; i < y.size(); ++i) yg += double(y[i]) * g[i];
@@ -563,7 +581,8 @@ TEST(Arithmetic, BC46_OneFilterFromManyThreads) {
   const auto full = descriptor(BNNSDataLayoutRowMajorMatrix, {columns, rows}, nullptr);
   Arithmetic filter(BNNSArithmeticMultiply, {full, row}, {kSample, kParameter}, full);
   Random random(2);
-  const std::vector<float> x = random.normals(columns * rows), w = random.normals(columns), g = random.normals(columns * rows);
+  const std::vector<float> x = random.normals(columns * rows), w = random.normals(columns),
+                           g = random.normals(columns * rows);
   const auto once = [&](std::vector<float>& y, std::vector<float>& dx, std::vector<float>& dw) {
     y.resize(x.size());
     dx.resize(x.size());

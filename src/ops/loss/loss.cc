@@ -17,46 +17,57 @@ constexpr const char* kOp = "loss";
 // most so many that the sums fit on the stack.
 constexpr size_t kMaxTasks = 256;
 
-// Sum and number of the non-zero weights of all terms. Where a term has n weights of its own (per-sample losses with
-// per-element weights) it counts with their mean, so that equal weights mean the same in all four forms.
-WeightTotal weights_of_terms(const LossRun& run) {
-  const bool per_sample = run.problem->per_sample();
-  if (run.form == WeightForm::uniform) {
-    const size_t terms = run.batch * run.problem->terms();
-    return {double(run.weight) * double(terms), run.weight != 0 ? terms : 0};
-  }
+// Weights [first, first + count) of the call.
+WeightTotal total_of(const LossRun& run, size_t first, size_t count) {
   WeightTotal total;
   float room[kBlock];
-  const size_t row = run.form == WeightForm::per_element ? run.n : run.batch;
-  const size_t rows = run.form == WeightForm::per_element ? run.batch : 1;
-  for (size_t r = 0; r < rows; ++r) {
-    bool any = false;
-    for (size_t first = 0; first < row; first += kBlock) {
-      const size_t m = std::min(kBlock, row - first);
-      const WeightTotal part = weight_total(run.weight_lens->read(run.weights, r * row + first, m, room), m);
-      total.sum += part.sum;
-      any |= part.nonzero != 0;
-      if (!(per_sample && run.form == WeightForm::per_element)) total.nonzero += part.nonzero;
-    }
-    if (per_sample && run.form == WeightForm::per_element) total.nonzero += any;
+  for (size_t done = 0; done < count; done += kBlock) {
+    const size_t m = std::min(kBlock, count - done);
+    const WeightTotal part = weight_total(run.weight_lens->read(run.weights, first + done, m, room), m);
+    total.sum += part.sum;
+    total.nonzero += part.nonzero;
   }
-  if (per_sample && run.form == WeightForm::per_element) total.sum /= double(run.n);
-  if (!per_sample && run.form == WeightForm::per_sample) {
-    total.sum *= double(run.n);
-    total.nonzero *= run.n;
+  return total;
+}
+
+// Sum and number of the non-zero weights of all terms. Where a term has n weights of its own (per-sample losses with
+// per-element weights) it counts with their mean, so that equal weights mean the same in all four forms.
+WeightTotal weights_of_terms(const LossRun& run, size_t n_threads) {
+  const size_t terms = run.problem->terms();  // of a sample
+  if (run.form == WeightForm::uniform) {
+    const size_t all = run.batch * terms;
+    return {double(run.weight) * double(all), run.weight != 0 ? all : 0};
+  }
+  if (run.form == WeightForm::per_sample) {
+    const WeightTotal total = total_of(run, 0, run.batch);
+    return {total.sum * double(terms), total.nonzero * terms};
+  }
+  const size_t per_task = std::max({size_t{1}, kLossChunk / run.n, div_up(run.batch, kMaxTasks)});
+  const size_t tasks = div_up(run.batch, per_task);
+  WeightTotal totals[kMaxTasks], total;
+  parallel_for(tasks, threads_for(n_threads, tasks, run.batch * run.n * sizeof(float)), [&](size_t task, size_t) {
+    for (size_t r = task * per_task; r < std::min(run.batch, (task + 1) * per_task); ++r) {
+      const WeightTotal row = total_of(run, r * run.n, run.n);
+      totals[task].sum += terms == 1 ? row.sum / double(run.n) : row.sum;
+      totals[task].nonzero += terms == 1 ? row.nonzero != 0 : row.nonzero;
+    }
+  });
+  for (size_t task = 0; task < tasks; ++task) {
+    total.sum += totals[task].sum;
+    total.nonzero += totals[task].nonzero;
   }
   return total;
 }
 
 // What the sum of the terms is divided by; 0 where the weights say that nothing counts.
-double divisor(const LossRun& run) {
+double divisor(const LossRun& run, size_t n_threads) {
   switch (run.problem->reduction) {
     case BNNSLossReductionMean:
       return double(run.batch * run.problem->terms());
     case BNNSLossReductionWeightedMean:
-      return weights_of_terms(run).sum;
+      return weights_of_terms(run, n_threads).sum;
     case BNNSLossReductionNonZeroWeightMean:
-      return double(weights_of_terms(run).nonzero);
+      return double(weights_of_terms(run, n_threads).nonzero);
     default:
       return 1;
   }
@@ -169,6 +180,7 @@ void LossFilter::prepare(const LossCall& call, LossRun* run) const {
   run->batch = call.batch;
   run->n = x.count;
   const size_t element = type_bytes(x.type), elements = checked_mul(call.batch, x.count, "loss: batch_size");
+  checked_mul(elements, 3 * sizeof(float), "loss: batch_size");  // no byte count below can wrap
   const size_t in_stride = input_batch_stride(call.in_stride, call.batch, x, kOp, "in_stride");
   const size_t labels_stride = input_batch_stride(call.labels_stride, call.batch, x, kOp, "labels_stride");
   // Kernels never write through x and labels.
@@ -208,7 +220,7 @@ void LossFilter::forward(const LossCall& call, void* out) const {
     execute(&run);
     return;
   }
-  const double by = divisor(run);
+  const double by = divisor(run, options_.n_threads);
   if (by == 0) {
     clear_gradients(run);
     write_value(out, 0);
@@ -235,7 +247,7 @@ void LossFilter::backward(const LossCall& call, const BNNSNDArrayDescriptor* out
   }
   if (problem_.reduced()) {  // one gradient for the one value: its stride means nothing
     check_apart(dx_region, {"out_delta", dy.data, type_bytes(dy.type), 0, 1});
-    const double by = divisor(run);
+    const double by = divisor(run, options_.n_threads);
     if (by == 0) return clear_gradients(run);
     run.scale = static_cast<float>(load_element(dy, dy.data, 0) / by);
     execute(&run);

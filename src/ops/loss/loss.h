@@ -45,7 +45,7 @@ struct LossProblem {
   }
   bool reduced() const { return reduction != BNNSLossReductionNone; }
   size_t terms() const { return per_sample() ? 1 : x.count; }  // of one sample
-  std::string text() const;                                    // "softmax_ce f32 10 mean ls0.1"
+  std::string text() const;                                    // "loss softmax_ce f32 10 mean ls0.1"
 };
 
 // Reads the structure that layer_params points to, by its function. Throws Error for anything that cannot be run.

@@ -182,7 +182,7 @@ LossProblem make_loss_problem(const void* layer_params) {
 }
 
 std::string LossProblem::text() const {
-  std::string result = function_name(function);
+  std::string result = std::string("loss ") + function_name(function);
   result += ' ' + x.text() + ' ' + reduction_name(reduction);
   char number[48] = "";
   if (label_smooth != 0) std::snprintf(number, sizeof number, " ls%g", label_smooth);

@@ -83,6 +83,15 @@ inline LossCase random_case(Random& random, BNNSLossFunction function, BNNSLossR
   return c;
 }
 
+// Without weights and smoothing.
+inline LossCase simple_case(BNNSLossFunction function, BNNSLossReductionFunction reduction, size_t batch, size_t n,
+                            uint64_t seed = 1) {
+  Random random(seed);
+  LossCase c = random_case(random, function, reduction, batch, n, 0);
+  c.label_smooth = 0;
+  return c;
+}
+
 // ---- error bounds ------------------------------------------------------------------------------------------------
 
 // u = 2^-24 is half an ulp of 1; library functions are within 2 ulp = 4u. A sum of k terms in at least 8 lanes' worth

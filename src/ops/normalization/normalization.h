@@ -230,6 +230,9 @@ struct GradientSums {
 void add_gradient_sums(const GradientBlock& block, GradientSums* sums) noexcept;
 // The same with gamma[j] g for g.
 void add_scaled_gradient_sums(const GradientBlock& block, const float* gamma, GradientSums* sums) noexcept;
+// One row: the same, gamma may be NULL (1), and g and g x^ themselves are added to sums over rows, n values each.
+void add_row_gradient_sums(const GradientBlock& block, const float* gamma, float* sum_g, float* sum_gx,
+                           GradientSums* sums) noexcept;
 // The sums of each column; at most kColumnRows rows and kGradientColumns columns.
 inline constexpr size_t kGradientColumns = 256;
 void add_column_gradient_sums(const GradientBlock& block, GradientSums* sums) noexcept;

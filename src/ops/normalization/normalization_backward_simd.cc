@@ -50,13 +50,9 @@ HWY_INLINE RowOfGradients<kRelu, D> RowAt(D d, const GradientBlock& b, size_t r)
 
 // ---- sums ---------------------------------------------------------------------------------------------------------
 
-struct TwoSums {
-  float g, gx;
-};
-
 // Four accumulators each; the order depends on the block's rows and n alone. kScaled: gamma[i] g takes the place of g.
 template <bool kRelu, bool kScaled>
-HWY_INLINE TwoSums BlockGradientSums(const GradientBlock& b, const float* gamma) {
+HWY_INLINE void BlockGradientSums(const GradientBlock& b, const float* gamma, float out[2]) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
   const size_t N = hn::Lanes(d), n = b.n;
@@ -93,15 +89,56 @@ HWY_INLINE TwoSums BlockGradientSums(const GradientBlock& b, const float* gamma)
     }
   }
   const V sa = hn::Add(hn::Add(a0, a1), hn::Add(a2, a3)), sb = hn::Add(hn::Add(b0, b1), hn::Add(b2, b3));
-  return {hn::GetLane(hn::SumOfLanes(d, sa)), hn::GetLane(hn::SumOfLanes(d, sb))};
+  out[0] = hn::GetLane(hn::SumOfLanes(d, sa));
+  out[1] = hn::GetLane(hn::SumOfLanes(d, sb));
 }
 
-TwoSums PlainGradientSums(const GradientBlock& b) {
-  return b.y ? BlockGradientSums<true, false>(b, nullptr) : BlockGradientSums<false, false>(b, nullptr);
+void PlainGradientSums(const GradientBlock& b, float out[2]) {
+  b.y ? BlockGradientSums<true, false>(b, nullptr, out) : BlockGradientSums<false, false>(b, nullptr, out);
 }
 
-TwoSums ScaledGradientSums(const GradientBlock& b, const float* gamma) {
-  return b.y ? BlockGradientSums<true, true>(b, gamma) : BlockGradientSums<false, true>(b, gamma);
+void ScaledGradientSums(const GradientBlock& b, const float* gamma, float out[2]) {
+  b.y ? BlockGradientSums<true, true>(b, gamma, out) : BlockGradientSums<false, true>(b, gamma, out);
+}
+
+// One row: the sums of gamma[i] g and gamma[i] g x^ (gamma may be NULL: 1), and g and g x^ added to sums over rows.
+template <bool kRelu>
+HWY_INLINE void RowGradientSumsOf(const GradientBlock& b, const float* gamma, float* sum_g, float* sum_gx,
+                                  float out[2]) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const size_t N = hn::Lanes(d);
+  const auto row = RowAt<kRelu>(d, b, 0);
+  V a0 = hn::Zero(d), a1 = a0, b0 = a0, b1 = a0;
+  const auto step = [&](size_t i, V& a, V& ax) HWY_ATTR {
+    const V g = row.G(i), x = row.X(i);
+    hn::StoreU(hn::Add(hn::LoadU(d, sum_g + i), g), d, sum_g + i);
+    hn::StoreU(hn::MulAdd(g, x, hn::LoadU(d, sum_gx + i)), d, sum_gx + i);
+    const V h = gamma ? hn::Mul(hn::LoadU(d, gamma + i), g) : g;
+    a = hn::Add(a, h);
+    ax = hn::MulAdd(h, x, ax);
+  };
+  size_t i = 0;
+  for (; i + 2 * N <= b.n; i += 2 * N) {
+    step(i, a0, b0);
+    step(i + N, a1, b1);
+  }
+  if (i + N <= b.n) step(i, a0, b0), i += N;
+  if (i < b.n) {
+    const size_t count = b.n - i;
+    const V g = row.G(i, count), x = row.X(i, count);
+    StorePartial(d, hn::Add(LoadPartial(d, sum_g + i, count), g), sum_g + i, count);
+    StorePartial(d, hn::MulAdd(g, x, LoadPartial(d, sum_gx + i, count)), sum_gx + i, count);
+    const V h = gamma ? hn::Mul(LoadPartial(d, gamma + i, count), g) : g;
+    a1 = hn::Add(a1, h);
+    b1 = hn::MulAdd(h, x, b1);
+  }
+  out[0] = hn::GetLane(hn::SumOfLanes(d, hn::Add(a0, a1)));
+  out[1] = hn::GetLane(hn::SumOfLanes(d, hn::Add(b0, b1)));
+}
+
+void RowGradientSums(const GradientBlock& b, const float* gamma, float* sum_g, float* sum_gx, float out[2]) {
+  b.y ? RowGradientSumsOf<true>(b, gamma, sum_g, sum_gx, out) : RowGradientSumsOf<false>(b, gamma, sum_g, sum_gx, out);
 }
 
 // Row by row along each vector of columns.
@@ -247,15 +284,25 @@ HWY_AFTER_NAMESPACE();
 namespace bnns {
 
 void add_gradient_sums(const GradientBlock& block, GradientSums* sums) noexcept {
-  const auto add = BNNS_DISPATCH(PlainGradientSums)(block);
-  sums->g += static_cast<double>(add.g);
-  sums->gx += static_cast<double>(add.gx);
+  float add[2];
+  BNNS_DISPATCH(PlainGradientSums)(block, add);
+  sums->g += static_cast<double>(add[0]);
+  sums->gx += static_cast<double>(add[1]);
 }
 
 void add_scaled_gradient_sums(const GradientBlock& block, const float* gamma, GradientSums* sums) noexcept {
-  const auto add = BNNS_DISPATCH(ScaledGradientSums)(block, gamma);
-  sums->g += static_cast<double>(add.g);
-  sums->gx += static_cast<double>(add.gx);
+  float add[2];
+  BNNS_DISPATCH(ScaledGradientSums)(block, gamma, add);
+  sums->g += static_cast<double>(add[0]);
+  sums->gx += static_cast<double>(add[1]);
+}
+
+void add_row_gradient_sums(const GradientBlock& block, const float* gamma, float* sum_g, float* sum_gx,
+                           GradientSums* sums) noexcept {
+  float add[2];
+  BNNS_DISPATCH(RowGradientSums)(block, gamma, sum_g, sum_gx, add);
+  sums->g += static_cast<double>(add[0]);
+  sums->gx += static_cast<double>(add[1]);
 }
 
 void add_column_gradient_sums(const GradientBlock& block, GradientSums* sums) noexcept {

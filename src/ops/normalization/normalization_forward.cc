@@ -1,15 +1,13 @@
 // One forward pass: the sums of a set, its coefficients, then x^ and y, set by set while its values are in cache.
 
-#include <cmath>
+#include <hwy/cache_control.h>
+
 #include <limits>
 
 #include "src/ops/normalization/normalization_plan.h"
 
 namespace bnns {
 namespace {
-
-// From here on a tensor does not stay in cache until its next reader: writing past the cache saves reading it first.
-constexpr size_t kStreamBytes = size_t{8} << 20;
 
 class ForwardPass {
  public:
@@ -50,6 +48,7 @@ class ForwardPass {
       parallel_for(schedule_.tasks, schedule_.threads, [&](size_t task, size_t) {
         const size_t first = task * schedule_.sets_per_task;
         for (size_t set = first; set < std::min(plan_.sets, first + schedule_.sets_per_task); ++set) run_set(set);
+        if (stream_) hwy::FlushStream();
       });
     }
     if (update_) update_moving();
@@ -188,6 +187,7 @@ class ForwardPass {
     }
     parallel_for(tasks, schedule_.threads, [&](size_t task, size_t) {
       normalize_segment(task / plan_.segments, task % plan_.segments, coefficients[task / plan_.segments]);
+      if (stream_) hwy::FlushStream();
     });
   }
 
@@ -198,6 +198,7 @@ class ForwardPass {
     parallel_for(tasks, threads_for(n_threads_, tasks, bytes()), [&](size_t task, size_t) {
       const size_t first = task * channels_per_task;
       run_channels(first, std::min(channels_per_task, plan_.channels - first));
+      if (stream_) hwy::FlushStream();
     });
   }
 

@@ -85,12 +85,13 @@ MatrixView::MatrixView(const NormalizationPlan& plan, const Tensor& sample, cons
       rows_per_sample_(plan.rows_per_sample), row_length_(plan.row_length) {
   const size_t prefix = contiguous_prefix(sample);
   const size_t span = plan.by_columns || !plan.batch_sets ? plan.row_length : plan.plane;
+  dense_ = prefix == sample.count;
   direct_ = type_ == BNNSDataTypeFloat32 && prefix % span == 0;
   if (rows_per_sample_ == 1) {
     uniform_ = direct_;
     stride_ = stride;
   } else {
-    uniform_ = direct_ && prefix == sample.count && stride == sample.count;
+    uniform_ = direct_ && dense_ && stride == sample.count;
     stride_ = plan.row_length;
   }
 }

@@ -25,6 +25,9 @@ inline constexpr size_t kShortPlane = 16;           // an AVX-512 vector: shorte
 inline constexpr size_t kSegment = size_t{1} << 17;  // 512 KiB: half of a typical L2
 inline constexpr size_t kTaskValues = 16 * 1024;    // small sets are bundled to this size
 
+// From here on a tensor does not stay in cache until its next reader: writing past the cache saves reading it first.
+inline constexpr size_t kStreamBytes = size_t{8} << 20;
+
 struct Rectangle {
   size_t row, column, rows, columns;
 };
@@ -97,16 +100,19 @@ class MatrixView {
 
  private:
   float* address(const Rectangle& r) const {
-    const size_t sample = r.row / rows_per_sample_;
-    return static_cast<float*>(base_) + sample * stride_of_sample_ +
-           elements_.offset(r.row % rows_per_sample_ * row_length_ + r.column);
+    size_t sample = r.row, index = r.column;
+    if (rows_per_sample_ != 1) {
+      sample = r.row / rows_per_sample_;
+      index += r.row % rows_per_sample_ * row_length_;
+    }
+    return static_cast<float*>(base_) + sample * stride_of_sample_ + (dense_ ? index : elements_.offset(index));
   }
 
   Elements elements_;
   void* base_ = nullptr;
   BNNSDataType type_ = BNNSDataTypeFloat32;
   size_t stride_of_sample_ = 0, stride_ = 0, rows_per_sample_ = 1, row_length_ = 0;
-  bool direct_ = false, uniform_ = false;
+  bool dense_ = false, direct_ = false, uniform_ = false;
 };
 
 // gamma and beta as the kernels read them: affine_length values each; both NULL when per_element and both are absent.

@@ -55,22 +55,22 @@ void CheckRow(const PoolingProblem& problem, const T* indices, int64_t wy, Index
   const auto step = hn::Set(d, static_cast<int32_t>(g.x.stride * N));
   auto start = hn::Add(hn::Mul(hn::Iota(d, 0), hn::Set(d, static_cast<int32_t>(g.x.stride))),
                        hn::Set(d, static_cast<int32_t>(g.x.start(0))));
-  auto outside_plane = hn::MaskFalse(d), outside_window = hn::MaskFalse(d);
+  auto outside_plane = hn::FirstN(d, 0), outside_window = outside_plane;   // none
   for (int64_t i = 0; i < g.x.out; i += N, start = hn::Add(start, step)) {
     const size_t count = static_cast<size_t>(std::min(N, g.x.out - i));
     const auto words = LoadIndices(d, indices + i, count);
     const auto low = words.low;
     outside_plane = hn::Or(outside_plane,
-                           hn::Or(hn::Ne(words.high, zero), hn::Or(hn::Lt(low, zero), hn::Ge(low, pixels))));
+                           hn::Or(hn::Ne(words.high, zero), hn::Or(hn::Lt(low, zero), hn::Not(hn::Lt(low, pixels)))));
     const auto left = hn::Max(start, zero), length = hn::Sub(hn::Min(hn::Add(start, kernel), width), left);
     auto found = hn::Not(hn::FirstN(d, count));
     for (int64_t t = ty.begin; t < ty.end; ++t) {
       const int64_t row = (g.y.start(wy) + t) * g.x.in;
       const auto along = hn::Sub(hn::Sub(low, hn::Set(d, static_cast<int32_t>(row))), left);
-      found = hn::Or(found, hn::And(hn::Ge(along, zero), hn::Lt(along, length)));
+      found = hn::Or(found, hn::AndNot(hn::Lt(along, zero), hn::Lt(along, length)));
     }
     if (problem.function == PoolingFunction::max) {   // an empty window has no gradient wherever its index points
-      found = ty.empty() ? hn::Eq(zero, zero) : hn::Or(found, hn::Le(length, zero));
+      found = ty.empty() ? hn::Eq(zero, zero) : hn::Or(found, hn::Not(hn::Gt(length, zero)));
     }
     outside_window = hn::Or(outside_window, hn::Not(found));
   }

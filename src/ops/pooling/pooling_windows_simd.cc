@@ -152,7 +152,7 @@ HWY_INLINE void Windows(const WindowRow& r, int64_t wx, int64_t wy, int64_t i, i
     state.EndRow();
   }
 
-  M again = hn::MaskFalse(d);
+  M again = hn::FirstN(d, 0);   // none
   if constexpr (IsMax(kFold)) {
     again = hn::IsNaN(state.check);
     if constexpr (!kInside) again = hn::Or(again, hn::Eq(state.value, neutral));
