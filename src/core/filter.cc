@@ -48,7 +48,7 @@ void Filter::backward(const BackwardCall&) {
 Filter& from_handle(BNNSFilter handle) {
   if (!handle) fail_invalid("filter is NULL, expected a filter that a BNNSFilterCreate call returned");
   Filter* filter = static_cast<Filter*>(handle);
-  if (reinterpret_cast<uintptr_t>(handle) % alignof(Filter) != 0 || !filter->alive()) {
+  if (reinterpret_cast<uintptr_t>(handle) % alignof(Filter) != 0 || !Filter::is_alive(filter)) {
     fail_invalid("filter %p is not a living filter of this library", handle);
   }
   return *filter;
@@ -56,7 +56,7 @@ Filter& from_handle(BNNSFilter handle) {
 
 void destroy_filter(BNNSFilter handle) noexcept {
   Filter* filter = static_cast<Filter*>(handle);
-  if (!filter || !filter->alive()) return;
+  if (!filter || reinterpret_cast<uintptr_t>(handle) % alignof(Filter) != 0 || !Filter::is_alive(filter)) return;
   filter->retire();
   const Options options = filter->options();
   filter->~Filter();

@@ -1,7 +1,6 @@
 #include "src/core/tensor.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "src/core/checked.h"
 #include "src/core/error.h"
@@ -126,9 +125,7 @@ Tensor resolve(const BNNSNDArrayDescriptor& d, const char* op, const char* field
 
 Tensor resolve_with_data(const BNNSNDArrayDescriptor& d, const char* op, const char* field) {
   Tensor t = resolve(d, op, field);
-  char name[64];
-  std::snprintf(name, sizeof name, "%s.data", field);
-  check_data(t.data, t.type, op, name);
+  check_data(t.data, t.type, op, field, ".data");
   return t;
 }
 
@@ -175,11 +172,11 @@ std::string Tensor::text() const {
   return result;
 }
 
-void check_data(const void* data, BNNSDataType type, const char* op, const char* field) {
-  if (!data) fail_invalid("%s: %s is NULL, expected %s data", op, field, type_name(type));
-  const size_t bytes = type_bytes(type);
-  if (bytes > 1 && reinterpret_cast<uintptr_t>(data) % bytes != 0) {
-    fail_invalid("%s: %s is %p, expected a multiple of %zu for %s", op, field, data, bytes, type_name(type));
+void check_data(const void* data, BNNSDataType type, const char* op, const char* field, const char* part) {
+  if (!data) fail_invalid("%s: %s%s is NULL, expected %s data", op, field, part, type_name(type));
+  const size_t bytes = type_bytes(type);   // 0, 1, 2, 4 or 8
+  if (bytes > 1 && (reinterpret_cast<uintptr_t>(data) & (bytes - 1)) != 0) {
+    fail_invalid("%s: %s%s is %p, expected a multiple of %zu for %s", op, field, part, data, bytes, type_name(type));
   }
 }
 

@@ -69,8 +69,8 @@ Tensor vector_tensor(size_t n, void* data);
 
 // ---- what apply calls check -------------------------------------------------------------------------------------
 
-// Not NULL and aligned to the type (sub-byte types to a byte).
-void check_data(const void* data, BNNSDataType type, const char* op, const char* field);
+// Not NULL and aligned to the type (sub-byte types to a byte). part follows field in messages (".data").
+void check_data(const void* data, BNNSDataType type, const char* op, const char* field, const char* part = "");
 
 // The stride between samples: 0 means dense. Outputs must not overlap themselves.
 size_t input_batch_stride(size_t stride, size_t batch, const Tensor& sample, const char* op, const char* field);

@@ -11,8 +11,10 @@ namespace detail {
 
 bool GemmCall::prepare(Range rows, Range columns) const {
   switch (init) {
-    case GemmInit::overwrite: return false;
-    case GemmInit::accumulate: return true;
+    case GemmInit::overwrite:
+      return false;
+    case GemmInit::accumulate:
+      return true;
     case GemmInit::bias_rows:
       for (size_t i = rows.begin; i < rows.end; ++i) {
         std::fill(c + i * c_stride + columns.begin, c + i * c_stride + columns.end, bias[i]);
@@ -42,7 +44,8 @@ namespace {
 GemmCall make_call(const GemmProblem& p, const Lens& a, const Lens& b, const GemmOutput& c, const float* bias,
                    const GemmEpilogue& epilogue, size_t threads) {
   threads = std::max<size_t>(1, threads);
-  if (p.n <= 1 || c.column_stride == 1) return {p.m, p.n, p.k, p.init, a, b, c.data, c.row_stride, bias, epilogue, false, threads};
+  if (p.n <= 1 || c.column_stride == 1)
+    return {p.m, p.n, p.k, p.init, a, b, c.data, c.row_stride, bias, epilogue, false, threads};
   const GemmInit init = p.init == GemmInit::bias_rows      ? GemmInit::bias_columns
                         : p.init == GemmInit::bias_columns ? GemmInit::bias_rows
                                                            : p.init;

@@ -17,14 +17,14 @@
 namespace bnns {
 
 enum class GemmInit : uint8_t {
-  overwrite,      // C = A B
-  accumulate,     // C += A B
-  bias_rows,      // C[i,j] = bias[i] + A B
-  bias_columns,   // C[i,j] = bias[j] + A B
+  overwrite,     // C = A B
+  accumulate,    // C += A B
+  bias_rows,     // C[i,j] = bias[i] + A B
+  bias_columns,  // C[i,j] = bias[j] + A B
 };
 
 struct GemmProblem {
-  size_t m = 0, n = 0, k = 0;   // any may be 0; with k = 0 the result is init alone
+  size_t m = 0, n = 0, k = 0;  // any may be 0; with k = 0 the result is init alone
   GemmInit init = GemmInit::overwrite;
 };
 

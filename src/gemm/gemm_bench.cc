@@ -1,10 +1,10 @@
 // Our product beside OpenBLAS and oneDNN, in one process, in interleaved rounds.
 //   gemm_bench [--threads=N] [--rounds=R] [--filter=text] [--json=file]
-// Cases: 2048^3 on one and N threads; fully connected forward (y = x w^T), input gradient (dx = dy w) and weight gradient
-// (dw = dy^T x) over the layers of real networks at batch 1, 32 and 128. Weights above 2 MB rotate through memory, so
-// that they come from DRAM; smaller ones stay in cache. A figure is the median over rounds of (best peer / ours), where
-// the best peer is the one with the smallest median.
-// Built with -DBNNS_PEER_OPENBLAS and -DBNNS_PEER_ONEDNN where these are found; without them only our times are shown.
+// Cases: 2048^3 on one and N threads; fully connected forward (y = x w^T), input gradient (dx = dy w) and weight
+// gradient (dw = dy^T x) over the layers of real networks at batch 1, 32 and 128. Weights above 2 MB rotate through
+// memory, so that they come from DRAM; smaller ones stay in cache. A figure is the median over rounds of (best peer /
+// ours), where the best peer is the one with the smallest median. Built with -DBNNS_PEER_OPENBLAS and
+// -DBNNS_PEER_ONEDNN where these are found; without them only our times are shown.
 #include <time.h>
 
 #include <algorithm>
@@ -245,9 +245,8 @@ class Bench {
   void summary() const {
     for (const Pass pass : {Pass::square, Pass::forward, Pass::input_gradient, Pass::weight_gradient}) {
       for (const size_t batch : {size_t{0}, size_t{1}, size_t{32}, size_t{128}}) {
-        geomean(pass_name(pass) + std::string(batch ? " b" + std::to_string(batch) : ""), [&](const Row& r) {
-          return r.layer.pass == pass && (batch == 0 || r.layer.batch == batch);
-        });
+        geomean(pass_name(pass) + std::string(batch ? " b" + std::to_string(batch) : ""),
+                [&](const Row& r) { return r.layer.pass == pass && (batch == 0 || r.layer.batch == batch); });
       }
     }
     geomean("all fully connected", [](const Row& r) { return r.layer.pass != Pass::square; });
@@ -266,8 +265,10 @@ class Bench {
   }
 
  private:
-  static constexpr size_t kPool = 100 << 20, kData = 32 << 20;   // floats
-  static size_t round(size_t count) { return (count + 1023) / 1024 * 1024; }
+  static constexpr size_t kPool = 100 << 20, kData = 32 << 20;  // floats
+  static size_t round(size_t count) {
+    return (count + 1023) / 1024 * 1024;
+  }
 
   // Every contender must compute the same thing before it is timed.
   void check(const Layer& l, std::vector<Contender>& all, float* x, float* y) {
@@ -319,7 +320,8 @@ class Bench {
       ++count;
       below += r.ratio < 1;
     }
-    if (count) std::printf("geometric mean %-20s %.3f over %d, %d below 1\n", name.c_str(), std::exp(sum / count), count, below);
+    if (count)
+      std::printf("geometric mean %-20s %.3f over %d, %d below 1\n", name.c_str(), std::exp(sum / count), count, below);
   }
 
   Options options_;
@@ -327,14 +329,15 @@ class Bench {
   std::vector<Row> rows_;
 };
 
-// in, out of the fully connected layers of AlexNet, VGG, GoogLeNet, ResNet, Mask R-CNN, NCF, DLRM, DIEN, Wide&Deep, GNMT,
-// Transformer, BERT and RNN-T with weights under 200 MB.
+// in, out of the fully connected layers of AlexNet, VGG, GoogLeNet, ResNet, Mask R-CNN, NCF, DLRM, DIEN, Wide&Deep,
+// GNMT, Transformer, BERT and RNN-T with weights under 200 MB.
 constexpr size_t kLayers[][2] = {
-    {13, 512},    {36, 36},     {40, 1},      {72, 36},     {72, 72},      {80, 2},      {80, 40},     {128, 1},    {128, 64},
-    {144, 80},    {162, 200},   {200, 80},    {240, 4096},  {256, 1},      {256, 128},   {256, 256},   {320, 1280}, {479, 1024},
-    {512, 29},    {512, 256},   {512, 512},   {768, 768},   {768, 2304},   {768, 3072},  {845, 1024},  {1024, 81},  {1024, 324},
-    {1024, 512},  {1024, 1000}, {1024, 1024}, {1024, 4096}, {1024, 32768}, {1344, 512},  {2048, 1000}, {2048, 1024}, {2048, 4096},
-    {3072, 768},  {4096, 81},   {4096, 324},  {4096, 1000}, {4096, 1024},  {4096, 4096}, {9216, 4096}, {12544, 1024}};
+    {13, 512},    {36, 36},     {40, 1},      {72, 36},     {72, 72},     {80, 2},      {80, 40},     {128, 1},
+    {128, 64},    {144, 80},    {162, 200},   {200, 80},    {240, 4096},  {256, 1},     {256, 128},   {256, 256},
+    {320, 1280},  {479, 1024},  {512, 29},    {512, 256},   {512, 512},   {768, 768},   {768, 2304},  {768, 3072},
+    {845, 1024},  {1024, 81},   {1024, 324},  {1024, 512},  {1024, 1000}, {1024, 1024}, {1024, 4096}, {1024, 32768},
+    {1344, 512},  {2048, 1000}, {2048, 1024}, {2048, 4096}, {3072, 768},  {4096, 81},   {4096, 324},  {4096, 1000},
+    {4096, 1024}, {4096, 4096}, {9216, 4096}, {12544, 1024}};
 
 }  // namespace
 
@@ -342,11 +345,16 @@ int main(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string text = argv[i];
-    if (text.rfind("--threads=", 0) == 0) options.threads = std::strtoul(text.c_str() + 10, nullptr, 10);
-    else if (text.rfind("--rounds=", 0) == 0) options.rounds = std::atoi(text.c_str() + 9);
-    else if (text.rfind("--filter=", 0) == 0) options.filter = text.substr(9);
-    else if (text.rfind("--json=", 0) == 0) options.json = text.substr(7);
-    else return std::fprintf(stderr, "usage: gemm_bench [--threads=N] [--rounds=R] [--filter=text] [--json=file]\n"), 2;
+    if (text.rfind("--threads=", 0) == 0)
+      options.threads = std::strtoul(text.c_str() + 10, nullptr, 10);
+    else if (text.rfind("--rounds=", 0) == 0)
+      options.rounds = std::atoi(text.c_str() + 9);
+    else if (text.rfind("--filter=", 0) == 0)
+      options.filter = text.substr(9);
+    else if (text.rfind("--json=", 0) == 0)
+      options.json = text.substr(7);
+    else
+      return std::fprintf(stderr, "usage: gemm_bench [--threads=N] [--rounds=R] [--filter=text] [--json=file]\n"), 2;
   }
 #ifdef BNNS_PEER_OPENBLAS
   std::printf("OpenBLAS core %s; ", openblas_get_corename());

@@ -47,7 +47,7 @@ struct TileArgs {
   ptrdiff_t b_stride;
   float* c;
   size_t c_stride;
-  size_t columns;   // valid ones
+  size_t columns;  // valid ones
   bool accumulate, stream, fetch_c;
 
   // Extra::prefetch and Extra::copy. The depth is walked in chunks; step k of chunk i asks for the lines at
@@ -55,7 +55,7 @@ struct TileArgs {
   const char* prefetch;
   size_t chunk;
   ptrdiff_t chunk_step, step, second;
-  float* copy;   // Extra::copy: the panel of B, packed
+  float* copy;  // Extra::copy: the panel of B, packed
 };
 
 enum class Extra { none, prefetch, copy };
@@ -95,7 +95,7 @@ HWY_NOINLINE void Tile(const TileArgs& t) {
   const float* HWY_RESTRICT a = t.a;
   const float* HWY_RESTRICT b = t.b;
   const ptrdiff_t a_stride = t.a_stride, b_stride = t.b_stride;
-  [[maybe_unused]] const float* HWY_RESTRICT a5 = a + 5 * a_stride;   // five rows per base: 0, s, 2s, 3s, 4s
+  [[maybe_unused]] const float* HWY_RESTRICT a5 = a + 5 * a_stride;  // five rows per base: 0, s, 2s, 3s, 4s
   [[maybe_unused]] const float* HWY_RESTRICT a10 = a + 10 * a_stride;
   [[maybe_unused]] float* HWY_RESTRICT copy = t.copy;
   [[maybe_unused]] const char* chunk_start = t.prefetch;
@@ -117,6 +117,8 @@ HWY_NOINLINE void Tile(const TileArgs& t) {
       if constexpr (kExtra != Extra::none) {
         hwy::Prefetch(ahead);
         hwy::Prefetch(ahead + second);
+        // Rows that are not aligned take a third line.
+        if constexpr (kExtra == Extra::copy) hwy::Prefetch(ahead + 2 * lanes * sizeof(float) - 1);
         ahead += step;
       }
       if constexpr (kExtra == Extra::copy) {
@@ -124,11 +126,11 @@ HWY_NOINLINE void Tile(const TileArgs& t) {
         hn::Store(b1, d, copy + lanes);
         copy += 2 * lanes;
       }
-#define BNNS_FMA(r)                                                                                            \
-  if constexpr (r < kRows) {                                                                                   \
-    const V x = hn::Set(d, !kDepthContiguous ? a[r] : (r < 5 ? a : r < 10 ? a5 : a10)[(r % 5) * a_stride]);    \
-    c##r##_0 = hn::MulAdd(x, b0, c##r##_0);                                                                    \
-    if constexpr (kVectors == 2) c##r##_1 = hn::MulAdd(x, b1, c##r##_1);                                       \
+#define BNNS_FMA(r)                                                                                         \
+  if constexpr (r < kRows) {                                                                                \
+    const V x = hn::Set(d, !kDepthContiguous ? a[r] : (r < 5 ? a : r < 10 ? a5 : a10)[(r % 5) * a_stride]); \
+    c##r##_0 = hn::MulAdd(x, b0, c##r##_0);                                                                 \
+    if constexpr (kVectors == 2) c##r##_1 = hn::MulAdd(x, b1, c##r##_1);                                    \
   }
       BNNS_EACH_ROW(BNNS_FMA)
 #undef BNNS_FMA
@@ -143,28 +145,30 @@ HWY_NOINLINE void Tile(const TileArgs& t) {
   }
 
   // The end, for each row r: BNNS_END(r) with row c and its sums c##r##_0, c##r##_1.
-#define BNNS_ROW(r)                                                   \
-  if constexpr (r < kRows) {                                          \
-    BNNS_END(c##r##_0, c, kPartial && kVectors == 1)                  \
-    if constexpr (kVectors == 2) { BNNS_END(c##r##_1, c + lanes, kPartial) } \
-    c += c_stride;                                                    \
+#define BNNS_ROW(r)                                 \
+  if constexpr (r < kRows) {                        \
+    BNNS_END(c##r##_0, c, kPartial&& kVectors == 1) \
+    if constexpr (kVectors == 2) {                  \
+      BNNS_END(c##r##_1, c + lanes, kPartial)       \
+    }                                               \
+    c += c_stride;                                  \
   }
   if constexpr (kPartial && HWY_TARGET != HWY_AVX3) {
     HWY_ALIGN float tile[kRows * kVectors * HWY_MAX_BYTES / sizeof(float)];
-#define BNNS_SPILL(r)                                                                          \
-  if constexpr (r < kRows) {                                                                   \
-    hn::Store(c##r##_0, d, tile + r * kVectors * lanes);                                       \
-    if constexpr (kVectors == 2) hn::Store(c##r##_1, d, tile + r * kVectors * lanes + lanes);  \
+#define BNNS_SPILL(r)                                                                         \
+  if constexpr (r < kRows) {                                                                  \
+    hn::Store(c##r##_0, d, tile + r * kVectors * lanes);                                      \
+    if constexpr (kVectors == 2) hn::Store(c##r##_1, d, tile + r * kVectors * lanes + lanes); \
   }
     BNNS_EACH_ROW(BNNS_SPILL)
 #undef BNNS_SPILL
     StorePartial(tile, kVectors * lanes, kRows, t);
   } else if (t.accumulate) {
-#define BNNS_END(v, to, partial)                                              \
-  if constexpr (partial) {                                                    \
-    hn::BlendedStore(hn::Add(hn::MaskedLoad(mask, d, to), v), mask, d, to);   \
-  } else {                                                                    \
-    hn::StoreU(hn::Add(hn::LoadU(d, to), v), d, to);                          \
+#define BNNS_END(v, to, partial)                                            \
+  if constexpr (partial) {                                                  \
+    hn::BlendedStore(hn::Add(hn::MaskedLoad(mask, d, to), v), mask, d, to); \
+  } else {                                                                  \
+    hn::StoreU(hn::Add(hn::LoadU(d, to), v), d, to);                        \
   }
     BNNS_EACH_ROW(BNNS_ROW)
 #undef BNNS_END
@@ -173,11 +177,11 @@ HWY_NOINLINE void Tile(const TileArgs& t) {
     BNNS_EACH_ROW(BNNS_ROW)
 #undef BNNS_END
   } else {
-#define BNNS_END(v, to, partial)              \
-  if constexpr (partial) {                    \
-    hn::BlendedStore(v, mask, d, to);         \
-  } else {                                    \
-    hn::StoreU(v, d, to);                     \
+#define BNNS_END(v, to, partial)      \
+  if constexpr (partial) {            \
+    hn::BlendedStore(v, mask, d, to); \
+  } else {                            \
+    hn::StoreU(v, d, to);             \
   }
     BNNS_EACH_ROW(BNNS_ROW)
 #undef BNNS_END
@@ -190,9 +194,9 @@ using TileFunction = void (*)(const TileArgs&);
 // The kernel for exactly `rows` rows, 1 to kTileRows.
 template <class DT, size_t kVectors, bool kDepthContiguous, bool kPartial, Extra kExtra>
 TileFunction FindTile(size_t rows) {
-#define BNNS_ENTRY(r)                                                                                               \
-  case r + 1:                                                                                                       \
-    if constexpr (r < kTileRows) return &Tile<DT, r + 1, kVectors, kDepthContiguous, kPartial, kExtra>;             \
+#define BNNS_ENTRY(r)                                                                                   \
+  case r + 1:                                                                                           \
+    if constexpr (r < kTileRows) return &Tile<DT, r + 1, kVectors, kDepthContiguous, kPartial, kExtra>; \
     break;
   switch (rows) { BNNS_EACH_ROW(BNNS_ENTRY) }
 #undef BNNS_ENTRY
@@ -216,7 +220,7 @@ void PanelBlock(const GemmBlock& g, TileArgs t) {
   const size_t tiles = (g.rows + g.tile_rows - 1) / g.tile_rows;
   const char* const data = static_cast<const char*>(g.ahead.data);
   const size_t lines = HWY_MAX(size_t{1}, (g.ahead.bytes + 63) / 64);
-  const size_t share = (g.ahead.rows + tiles - 1) / tiles;   // rows of the next panel per tile
+  const size_t share = (g.ahead.rows + tiles - 1) / tiles;  // rows of the next panel per tile
   for (size_t i = 0, tile = 0; i < g.rows; i += g.tile_rows, ++tile) {
     const size_t rows = HWY_MIN(g.tile_rows, g.rows - i);
     t.a = g.a + static_cast<ptrdiff_t>(tile) * g.a_tile_stride;
@@ -228,8 +232,8 @@ void PanelBlock(const GemmBlock& g, TileArgs t) {
       t.prefetch = reinterpret_cast<const char*>(t.b + kRowsAhead * t.b_stride);
       t.chunk = t.depth, t.chunk_step = 0, t.step = t.b_stride * static_cast<ptrdiff_t>(sizeof(float)), t.second = 64;
     } else if (g.b_copy) {
-      // Row k of the next panel with step k: the first line of all rows with the second tile, the others (two if rows are
-      // not aligned) with the third.
+      // Row k of the next panel with step k: the first line of all rows with the second tile, the others (two if rows
+      // are not aligned) with the third.
       t.prefetch = data + (tile == 2 ? 64 : 0);
       t.chunk = t.depth, t.chunk_step = 0, t.step = g.ahead.row_bytes;
       t.second = tile == 2 ? 63 : tiles > 2 ? 0 : static_cast<ptrdiff_t>(t.columns * sizeof(float) - 1);
@@ -257,7 +261,8 @@ void Block(const GemmBlock& g) {
   const size_t lanes = hn::Lanes(d), panel = 2 * lanes;
   TileArgs t{};
   t.depth = g.depth, t.a_stride = g.a_stride, t.b = g.b, t.b_stride = g.b_stride;
-  t.c_stride = g.c_stride, t.columns = panel, t.accumulate = g.accumulate, t.stream = g.stream, t.fetch_c = g.c_far && !g.stream;
+  t.c_stride = g.c_stride, t.columns = panel, t.accumulate = g.accumulate, t.stream = g.stream,
+  t.fetch_c = g.c_far && !g.stream;
   if (g.columns == panel && !g.a_depth_contiguous && (g.b_copy || g.ahead.data)) {
     PanelBlock(g, t);
     if (g.stream) hwy::FlushStream();

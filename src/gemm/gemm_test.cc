@@ -19,7 +19,7 @@
 namespace bnns {
 namespace {
 
-constexpr uint32_t kPoison = 0x7fc0dead;   // a NaN nobody computes
+constexpr uint32_t kPoison = 0x7fc0dead;  // a NaN nobody computes
 
 // Memory between two inaccessible pages. An odd allocation ends at the upper one, an even one begins at the lower one.
 class Arena {
@@ -51,21 +51,22 @@ struct Case {
   GemmInit init = GemmInit::overwrite;
   Order a = Order::depth_contiguous, b = Order::depth_contiguous;
   FloatType a_type = FloatType::f32, b_type = FloatType::f32;
-  size_t pad = 0;              // elements between rows of A, B and C
+  size_t pad = 0;  // elements between rows of A, B and C
   bool c_transposed = false;
-  bool at_end = true;          // which guard page the operands touch
+  bool at_end = true;  // which guard page the operands touch
 
   std::string text() const {
     const char* orders[] = {"depth", "rows", "scattered", "lens"};
     const char* types[] = {"f32", "f16", "bf16"};
     return "m" + std::to_string(m) + " n" + std::to_string(n) + " k" + std::to_string(k) + " init" +
            std::to_string(static_cast<int>(init)) + " a:" + orders[static_cast<int>(a)] + ":" +
-           types[static_cast<int>(a_type)] + " b:" + orders[static_cast<int>(b)] + ":" + types[static_cast<int>(b_type)] +
-           " pad" + std::to_string(pad) + (c_transposed ? " c^T" : "") + " " + isa_name(isa());
+           types[static_cast<int>(a_type)] + " b:" + orders[static_cast<int>(b)] + ":" +
+           types[static_cast<int>(b_type)] + " pad" + std::to_string(pad) + (c_transposed ? " c^T" : "") + " " +
+           isa_name(isa());
   }
 };
 
-uint16_t to_half(float value, FloatType type) {   // exact for the values used here
+uint16_t to_half(float value, FloatType type) {  // exact for the values used here
   uint32_t bits;
   std::memcpy(&bits, &value, 4);
   if (type == FloatType::bf16) return static_cast<uint16_t>(bits >> 16);
@@ -84,7 +85,9 @@ struct Operand {
     if (order == Order::rows_contiguous) row_stride = 1, depth_stride = static_cast<ptrdiff_t>(rows + pad);
     if (order == Order::scattered) row_stride = 2 * static_cast<ptrdiff_t>(depth + pad) + 3, depth_stride = 2;
     const size_t size = bytes_of(type);
-    const size_t last = rows && depth ? (rows - 1) * static_cast<size_t>(row_stride) + (depth - 1) * static_cast<size_t>(depth_stride) + 1 : 0;
+    const size_t last = rows && depth ? (rows - 1) * static_cast<size_t>(row_stride) +
+                                            (depth - 1) * static_cast<size_t>(depth_stride) + 1
+                                      : 0;
     char* data = static_cast<char*>(arena.take(last * size, at_end));
     for (size_t r = 0; r < rows; ++r) {
       for (size_t k = 0; k < depth; ++k) {
@@ -113,7 +116,7 @@ struct Counter {
   std::atomic<bool> unfinished{false};
 };
 
-struct Bench {   // the memory of one test
+struct Bench {  // the memory of one test
   Arena a{16 << 20}, b{16 << 20}, c{8 << 20}, bias{1 << 20}, work{32 << 20};
 };
 
@@ -130,11 +133,11 @@ std::vector<double> random_values(size_t count, bool integers, uint32_t seed) {
 // A float that f16 or bf16 can hold.
 void round_to(std::vector<double>& values, FloatType type) {
   if (type == FloatType::f32) return;
-  for (double& v : values) v = std::ldexp(std::nearbyint(std::ldexp(v, 4)), -4);   // 7 bits up to 8
+  for (double& v : values) v = std::ldexp(std::nearbyint(std::ldexp(v, 4)), -4);  // 7 bits up to 8
 }
 
 struct Result {
-  std::vector<float> c;   // dense, row-major
+  std::vector<float> c;  // dense, row-major
 };
 
 // Runs the case; checks everything around the elements; returns C.
@@ -153,7 +156,8 @@ Result run(Bench& bench, const Case& x, const std::vector<double>& av, const std
   c.data = static_cast<float*>(bench.c.take(c_size * sizeof(float), x.at_end));
   if (x.init == GemmInit::accumulate) {
     for (size_t i = 0; i < x.m; ++i) {
-      for (size_t j = 0; j < x.n; ++j) c.data[i * c.row_stride + j * c.column_stride] = static_cast<float>(init[i * x.n + j]);
+      for (size_t j = 0; j < x.n; ++j)
+        c.data[i * c.row_stride + j * c.column_stride] = static_cast<float>(init[i * x.n + j]);
     }
   }
   const size_t bias_size = x.init == GemmInit::bias_rows ? x.m : x.init == GemmInit::bias_columns ? x.n : 0;
@@ -173,7 +177,8 @@ Result run(Bench& bench, const Case& x, const std::vector<double>& av, const std
                                 for (size_t i = rows.begin; i < rows.end; ++i) {
                                   for (size_t j = columns.begin; j < columns.end; ++j) {
                                     self.calls[i * self.n + j].fetch_add(1);
-                                    if (std::isnan(self.c[i * self.row_stride + j * self.column_stride])) self.unfinished = true;
+                                    if (std::isnan(self.c[i * self.row_stride + j * self.column_stride]))
+                                      self.unfinished = true;
                                   }
                                 }
                               },
@@ -211,10 +216,17 @@ std::vector<double> make_init(const Case& x, bool integers) {
   for (size_t i = 0; i < x.m; ++i) {
     for (size_t j = 0; j < x.n; ++j) {
       switch (x.init) {
-        case GemmInit::overwrite: break;
-        case GemmInit::accumulate: init[i * x.n + j] = values[i * x.n + j]; break;
-        case GemmInit::bias_rows: init[i * x.n + j] = values[i]; break;
-        case GemmInit::bias_columns: init[i * x.n + j] = values[j]; break;
+        case GemmInit::overwrite:
+          break;
+        case GemmInit::accumulate:
+          init[i * x.n + j] = values[i * x.n + j];
+          break;
+        case GemmInit::bias_rows:
+          init[i * x.n + j] = values[i];
+          break;
+        case GemmInit::bias_columns:
+          init[i * x.n + j] = values[j];
+          break;
       }
     }
   }
@@ -246,7 +258,8 @@ std::vector<Isa> all_isas() {
   for (int i = 0; i <= static_cast<int>(best_isa()); ++i) isas.push_back(static_cast<Isa>(i));
   return isas;
 }
-INSTANTIATE_TEST_SUITE_P(Isas, Gemm, testing::ValuesIn(all_isas()), [](const auto& info) { return std::string(isa_name(info.param)); });
+INSTANTIATE_TEST_SUITE_P(Isas, Gemm, testing::ValuesIn(all_isas()),
+                         [](const auto& info) { return std::string(isa_name(info.param)); });
 
 constexpr Order kOrders[] = {Order::depth_contiguous, Order::rows_contiguous, Order::scattered, Order::lens};
 constexpr FloatType kTypes[] = {FloatType::f32, FloatType::f16, FloatType::bf16};
@@ -276,7 +289,8 @@ TEST_P(Gemm, ExactOnSmallShapes) {
 }
 
 TEST_P(Gemm, ExactOnEveryLayout) {
-  const size_t shapes[][3] = {{1, 100, 70}, {100, 1, 70}, {3, 49, 31}, {49, 4, 64}, {40, 1, 1}, {31, 47, 1}, {16, 100, 48}, {47, 33, 300}, {64, 129, 17}};
+  const size_t shapes[][3] = {{1, 100, 70}, {100, 1, 70},  {3, 49, 31},   {49, 4, 64},  {40, 1, 1},
+                              {31, 47, 1},  {16, 100, 48}, {47, 33, 300}, {64, 129, 17}};
   for (const auto& s : shapes) {
     unsigned i = 0;
     for (const Order a : kOrders) {
@@ -294,13 +308,15 @@ TEST_P(Gemm, ExactOnEveryLayout) {
 }
 
 TEST_P(Gemm, ExactOnLargerShapes) {
-  const size_t shapes[][3] = {{32, 1000, 200}, {1000, 32, 200}, {500, 520, 40}, {130, 1100, 64}, {600, 40, 300},
-                              {14, 32, 3000}, {5, 3, 5000}, {28, 64, 2048}, {2, 700, 900}, {300, 2, 900}, {1, 5000, 300}, {1, 300, 5000}};
+  const size_t shapes[][3] = {{32, 1000, 200}, {1000, 32, 200}, {500, 520, 40}, {130, 1100, 64},
+                              {600, 40, 300},  {14, 32, 3000},  {5, 3, 5000},   {28, 64, 2048},
+                              {2, 700, 900},   {300, 2, 900},   {1, 5000, 300}, {1, 300, 5000}};
   unsigned i = 0;
   for (const auto& s : shapes) {
     for (int variant = 0; variant < 4; ++variant, ++i) {
       Case x{s[0], s[1], s[2]};
-      x.a = kOrders[variant % 2], x.b = kOrders[variant / 2], x.init = kInits[i % 4], x.pad = i % 2, x.c_transposed = i % 3 == 0;
+      x.a = kOrders[variant % 2], x.b = kOrders[variant / 2], x.init = kInits[i % 4], x.pad = i % 2,
+      x.c_transposed = i % 3 == 0;
       expect_exact(bench_, x, 1 + i % 4);
     }
   }
@@ -308,39 +324,47 @@ TEST_P(Gemm, ExactOnLargerShapes) {
 
 // |error| <= 2 eps K sum |a||b| for any order of summation.
 TEST_P(Gemm, WithinBoundOnNormalData) {
-  const size_t shapes[][3] = {{1, 37, 1000}, {3, 65, 777}, {33, 65, 129}, {70, 90, 1500}, {200, 8, 2500}, {17, 500, 31}};
+  const size_t shapes[][3] = {{1, 37, 1000},  {3, 65, 777},   {33, 65, 129},
+                              {70, 90, 1500}, {200, 8, 2500}, {17, 500, 31}};
   unsigned i = 0;
   for (const auto& s : shapes) {
     for (const Order order : kOrders) {
       ++i;
       Case x{s[0], s[1], s[2]};
-      x.a = order, x.b = kOrders[i % 3], x.a_type = kTypes[i % 3], x.b_type = kTypes[i / 3 % 3], x.init = kInits[i % 2 * 3];
-      auto a = random_values(x.m * x.k, false, i), b = random_values(x.k * x.n, false, i + 100), init = make_init(x, false);
+      x.a = order, x.b = kOrders[i % 3], x.a_type = kTypes[i % 3], x.b_type = kTypes[i / 3 % 3],
+      x.init = kInits[i % 2 * 3];
+      auto a = random_values(x.m * x.k, false, i), b = random_values(x.k * x.n, false, i + 100),
+           init = make_init(x, false);
       round_to(a, x.a_type), round_to(b, x.b_type);
       std::vector<double> a_abs = a, b_abs = b, init_abs = init;
-      for (auto* v : {&a_abs, &b_abs, &init_abs}) for (double& e : *v) e = std::abs(e);
-      const auto expected = ref::gemm(x.m, x.n, x.k, a, b, init), size = ref::gemm(x.m, x.n, x.k, a_abs, b_abs, init_abs);
+      for (auto* v : {&a_abs, &b_abs, &init_abs})
+        for (double& e : *v) e = std::abs(e);
+      const auto expected = ref::gemm(x.m, x.n, x.k, a, b, init),
+                 size = ref::gemm(x.m, x.n, x.k, a_abs, b_abs, init_abs);
       const Result got = run(bench_, x, a, b, init, 2);
       const double eps = std::numeric_limits<float>::epsilon();
       for (size_t e = 0; e < expected.size(); ++e) {
-        ASSERT_LE(std::abs(got.c[e] - expected[e]), 2 * eps * static_cast<double>(x.k + 1) * size[e]) << x.text() << " at " << e;
+        ASSERT_LE(std::abs(got.c[e] - expected[e]), 2 * eps * static_cast<double>(x.k + 1) * size[e])
+            << x.text() << " at " << e;
       }
     }
   }
 }
 
 TEST_P(Gemm, SameBitsForAnyThreadCount) {
-  const size_t shapes[][3] = {{1, 3000, 900}, {1, 900, 3000}, {3, 1500, 700}, {32, 700, 900}, {128, 1030, 257}, {300, 1, 900},
-                              {1100, 700, 33}, {16, 40, 20000}, {600, 600, 600}, {40, 2000, 1}};
+  const size_t shapes[][3] = {{1, 3000, 900}, {1, 900, 3000},  {3, 1500, 700},  {32, 700, 900},  {128, 1030, 257},
+                              {300, 1, 900},  {1100, 700, 33}, {16, 40, 20000}, {600, 600, 600}, {40, 2000, 1}};
   for (const auto& s : shapes) {
     for (int variant = 0; variant < 4; ++variant) {
       Case x{s[0], s[1], s[2]};
       x.a = kOrders[variant % 2], x.b = kOrders[variant / 2], x.init = kInits[variant];
-      const auto a = random_values(x.m * x.k, false, 5), b = random_values(x.k * x.n, false, 6), init = make_init(x, false);
+      const auto a = random_values(x.m * x.k, false, 5), b = random_values(x.k * x.n, false, 6),
+                 init = make_init(x, false);
       const Result one = run(bench_, x, a, b, init, 1);
       for (const size_t threads : {2, 3, 7}) {
         const Result many = run(bench_, x, a, b, init, threads);
-        ASSERT_EQ(std::memcmp(one.c.data(), many.c.data(), one.c.size() * sizeof(float)), 0) << x.text() << " threads " << threads;
+        ASSERT_EQ(std::memcmp(one.c.data(), many.c.data(), one.c.size() * sizeof(float)), 0)
+            << x.text() << " threads " << threads;
       }
     }
   }
@@ -350,7 +374,8 @@ TEST_P(Gemm, SameBitsForAnyThreadCount) {
 TEST_P(Gemm, SameBitsForPaddedLayouts) {
   for (const size_t m : {1, 20}) {
     Case x{m, 130, 555};
-    const auto a = random_values(x.m * x.k, false, 5), b = random_values(x.k * x.n, false, 6), init = make_init(x, false);
+    const auto a = random_values(x.m * x.k, false, 5), b = random_values(x.k * x.n, false, 6),
+               init = make_init(x, false);
     const Result dense = run(bench_, x, a, b, init, 1);
     for (const size_t pad : {1, 5, 213}) {
       x.pad = pad;
@@ -387,13 +412,16 @@ TEST_P(Gemm, LargeOutputIsWritten) {
 TEST_P(Gemm, InfinityInUnusedPaddingDoesNotLeak) {
   // Operands next to infinities: a packer that multiplied what it padded with would make NaN.
   std::vector<float> a(20 * 40, INFINITY), b(40 * 40, INFINITY), c(20 * 40, NAN);
-  for (size_t i = 0; i < 5; ++i) for (size_t k = 0; k < 9; ++k) a[i * 40 + k] = 1;
-  for (size_t k = 0; k < 9; ++k) for (size_t j = 0; j < 19; ++j) b[k * 40 + j] = 2;
+  for (size_t i = 0; i < 5; ++i)
+    for (size_t k = 0; k < 9; ++k) a[i * 40 + k] = 1;
+  for (size_t k = 0; k < 9; ++k)
+    for (size_t j = 0; j < 19; ++j) b[k * 40 + j] = 2;
   const Lens la = strided_lens(a.data(), FloatType::f32, 40, 1), lb = strided_lens(b.data(), FloatType::f32, 1, 40);
   const GemmOutput out{c.data(), 40, 1};
   const size_t bytes = gemm_workspace_bytes({5, 19, 9, {}}, la, lb, out, 1);
   gemm({5, 19, 9, {}}, la, lb, out, nullptr, {}, bytes ? bench_.work.take(bytes, true) : nullptr, 1);
-  for (size_t i = 0; i < 5; ++i) for (size_t j = 0; j < 19; ++j) EXPECT_EQ(c[i * 40 + j], 18);
+  for (size_t i = 0; i < 5; ++i)
+    for (size_t j = 0; j < 19; ++j) EXPECT_EQ(c[i * 40 + j], 18);
 }
 
 // The sizes of a LeNet or a small perceptron at batch 1 need no workspace at all, at batch 32 little.

@@ -60,7 +60,8 @@ HWY_INLINE void SumsOfLanes(D d, V v0, V v1, V v2, V v3, float* HWY_RESTRICT sum
   const hn::Repartition<double, D> d64;
   const auto p0 = hn::BitCast(d64, hn::Add(hn::InterleaveLower(d, v0, v1), hn::InterleaveUpper(d, v0, v1)));
   const auto p1 = hn::BitCast(d64, hn::Add(hn::InterleaveLower(d, v2, v3), hn::InterleaveUpper(d, v2, v3)));
-  const V s = hn::Add(hn::BitCast(d, hn::InterleaveLower(d64, p0, p1)), hn::BitCast(d, hn::InterleaveUpper(d64, p0, p1)));
+  const V s =
+      hn::Add(hn::BitCast(d, hn::InterleaveLower(d64, p0, p1)), hn::BitCast(d, hn::InterleaveUpper(d64, p0, p1)));
   hn::StoreU(SumOfBlocks(d, s), D4(), sums);
 #endif
 }
@@ -81,12 +82,12 @@ HWY_NOINLINE void DotRows(const SkinnyBlock& s, size_t first, size_t valid, cons
 #undef BNNS_ZERO
   const float* x1 = kVectors > 1 ? x + s.x_stride : x;
   const float* x2 = kVectors > 2 ? x + 2 * s.x_stride : x;
-#define BNNS_STEP(r)                                                        \
-  if constexpr (r < kRows) {                                                \
-    const V v = BNNS_LOAD(d, w##r + k);                                     \
-    s##r##_0 = hn::MulAdd(v, u0, s##r##_0);                                 \
-    if constexpr (kVectors > 1) s##r##_1 = hn::MulAdd(v, u1, s##r##_1);     \
-    if constexpr (kVectors > 2) s##r##_2 = hn::MulAdd(v, u2, s##r##_2);     \
+#define BNNS_STEP(r)                                                    \
+  if constexpr (r < kRows) {                                            \
+    const V v = BNNS_LOAD(d, w##r + k);                                 \
+    s##r##_0 = hn::MulAdd(v, u0, s##r##_0);                             \
+    if constexpr (kVectors > 1) s##r##_1 = hn::MulAdd(v, u1, s##r##_1); \
+    if constexpr (kVectors > 2) s##r##_2 = hn::MulAdd(v, u2, s##r##_2); \
   }
   size_t k = 0;
   for (; k + lanes <= s.depth; k += lanes) {
@@ -110,14 +111,15 @@ HWY_NOINLINE void DotRows(const SkinnyBlock& s, size_t first, size_t valid, cons
   }
 #undef BNNS_STEP
   float sums[3][kRows];
-#define BNNS_SUMS(i)                                                                  \
-  if constexpr (i < kVectors) {                                                       \
-    SumsOfLanes(d, s0_##i, s1_##i, s2_##i, s3_##i, sums[i]);                          \
+#define BNNS_SUMS(i)                                                                       \
+  if constexpr (i < kVectors) {                                                            \
+    SumsOfLanes(d, s0_##i, s1_##i, s2_##i, s3_##i, sums[i]);                               \
     if constexpr (kRows == 8) SumsOfLanes(d, s4_##i, s5_##i, s6_##i, s7_##i, sums[i] + 4); \
   }
-  BNNS_SUMS(0) BNNS_SUMS(1) BNNS_SUMS(2)
+  BNNS_SUMS(0)
+  BNNS_SUMS(1) BNNS_SUMS(2)
 #undef BNNS_SUMS
-  for (size_t i = 0; i < kVectors; ++i) {
+      for (size_t i = 0; i < kVectors; ++i) {
     float* to = y + i * s.y_vector_stride + first * s.y_row_stride;
     if (s.y_row_stride == 1 && valid == kRows) {
       for (size_t r = 0; r < kRows; r += hn::Lanes(D4())) {
@@ -138,7 +140,7 @@ void DotTyped(const SkinnyBlock& s) {
   for (size_t j = s.rows.begin; j < s.rows.end; j += step) {
     const size_t valid = HWY_MIN(step, s.rows.end - j);
     if (s.vectors == 1) {
-      DotRows<8, 1, T>(s, j, valid, s.x, s.y);
+      valid > 4 ? DotRows<8, 1, T>(s, j, valid, s.x, s.y) : DotRows<4, 1, T>(s, j, valid, s.x, s.y);
       continue;
     }
     for (size_t i = 0; i < s.vectors;) {
@@ -165,8 +167,8 @@ HWY_NOINLINE void AxpyStep(size_t count, const float* HWY_RESTRICT x, const T* H
                            float* HWY_RESTRICT y, bool accumulate) {
   const D d;
   const size_t lanes = hn::Lanes(d);
-#define BNNS_ROW(r)                                                      \
-  [[maybe_unused]] const T* HWY_RESTRICT w##r = w + r * w_stride;        \
+#define BNNS_ROW(r)                                               \
+  [[maybe_unused]] const T* HWY_RESTRICT w##r = w + r * w_stride; \
   [[maybe_unused]] const V x##r = hn::Set(d, r < kDepth ? x[r] : 0.0f);
   BNNS_EACH16(BNNS_ROW)
 #undef BNNS_ROW
@@ -211,28 +213,29 @@ HWY_NOINLINE void AxpyColumns(size_t depth, const float* HWY_RESTRICT x, const T
   } else {
     for (size_t k = 0; k < depth; ++k, w += w_stride) {
       const V v = hn::Set(d, x[k]);
-#define BNNS_STEP(i)                                                                              \
-  if constexpr (i + 1 < kCount) s##i = hn::MulAdd(LoadFloats(d, w + i * lanes), v, s##i);         \
+#define BNNS_STEP(i)                                                                      \
+  if constexpr (i + 1 < kCount) s##i = hn::MulAdd(LoadFloats(d, w + i * lanes), v, s##i); \
   if constexpr (i + 1 == kCount) s##i = hn::MulAdd(LoadFirst(d, w + i * lanes, last), v, s##i);
       BNNS_EACH(BNNS_STEP)
 #undef BNNS_STEP
     }
   }
-#define BNNS_END(i)                                                                                   \
-  if constexpr (i < kCount) {                                                                         \
-    if (i + 1 < kCount || last == lanes) {                                                            \
-      hn::StoreU(accumulate ? hn::Add(hn::LoadU(d, y + i * lanes), s##i) : s##i, d, y + i * lanes);   \
-    } else {                                                                                          \
-      const V sum = accumulate ? hn::Add(LoadFirst(d, y + i * lanes, last), s##i) : s##i;             \
-      StoreFirst(sum, d, y + i * lanes, last);                                                        \
-    }                                                                                                 \
+#define BNNS_END(i)                                                                                 \
+  if constexpr (i < kCount) {                                                                       \
+    if (i + 1 < kCount || last == lanes) {                                                          \
+      hn::StoreU(accumulate ? hn::Add(hn::LoadU(d, y + i * lanes), s##i) : s##i, d, y + i * lanes); \
+    } else {                                                                                        \
+      const V sum = accumulate ? hn::Add(LoadFirst(d, y + i * lanes, last), s##i) : s##i;           \
+      StoreFirst(sum, d, y + i * lanes, last);                                                      \
+    }                                                                                               \
   }
   BNNS_EACH(BNNS_END)
 #undef BNNS_END
 }
 
-// Up to this many elements of w, y is better kept in registers than w read in long rows. A larger w is read several rows at
-// a time: 16 if it comes from memory, which keeps more of it on its way than 4 (25 against 19 GB/s on one Zen 4 core).
+// Up to this many elements of w, y is better kept in registers than w read in long rows. A larger w is read several
+// rows at a time: 16 if it comes from memory, which keeps more of it on its way than 4 (25 against 19 GB/s on one Zen 4
+// core).
 inline constexpr size_t kShortRows = 65536;
 
 template <class T>
@@ -244,8 +247,10 @@ void AxpyTyped(const SkinnyBlock& s) {
     for (size_t j = 0; j < count; j += 8 * lanes) {
       const size_t left = HWY_MIN(count - j, 8 * lanes), vectors = (left + lanes - 1) / lanes;
       const size_t last = left - (vectors - 1) * lanes;
-#define BNNS_CASE(i) \
-  case i + 1: AxpyColumns<i + 1, T>(s.depth, s.x, w + j, s.w_stride, y + j, last, s.accumulate); break;
+#define BNNS_CASE(i)                                                                   \
+  case i + 1:                                                                          \
+    AxpyColumns<i + 1, T>(s.depth, s.x, w + j, s.w_stride, y + j, last, s.accumulate); \
+    break;
       switch (vectors) { BNNS_EACH(BNNS_CASE) }
 #undef BNNS_CASE
     }
@@ -254,7 +259,10 @@ void AxpyTyped(const SkinnyBlock& s) {
   for (size_t k = 0; k < s.depth;) {
     const size_t left = s.depth - k;
     const size_t step = left >= 16 && s.w_far ? 16 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
-    const auto run = step == 16 ? &AxpyStep<16, T> : step == 4 ? &AxpyStep<4, T> : step == 2 ? &AxpyStep<2, T> : &AxpyStep<1, T>;
+    const auto run = step == 16  ? &AxpyStep<16, T>
+                     : step == 4 ? &AxpyStep<4, T>
+                     : step == 2 ? &AxpyStep<2, T>
+                                 : &AxpyStep<1, T>;
     run(count, s.x + k, w + static_cast<ptrdiff_t>(k) * s.w_stride, s.w_stride, y, s.accumulate || k != 0);
     k += step;
   }
@@ -262,17 +270,23 @@ void AxpyTyped(const SkinnyBlock& s) {
 
 void Dot(const SkinnyBlock& s) {
   switch (s.type) {
-    case FloatType::f32: return DotTyped<float>(s);
-    case FloatType::f16: return DotTyped<hwy::float16_t>(s);
-    case FloatType::bf16: return DotTyped<hwy::bfloat16_t>(s);
+    case FloatType::f32:
+      return DotTyped<float>(s);
+    case FloatType::f16:
+      return DotTyped<hwy::float16_t>(s);
+    case FloatType::bf16:
+      return DotTyped<hwy::bfloat16_t>(s);
   }
 }
 
 void Axpy(const SkinnyBlock& s) {
   switch (s.type) {
-    case FloatType::f32: return AxpyTyped<float>(s);
-    case FloatType::f16: return AxpyTyped<hwy::float16_t>(s);
-    case FloatType::bf16: return AxpyTyped<hwy::bfloat16_t>(s);
+    case FloatType::f32:
+      return AxpyTyped<float>(s);
+    case FloatType::f16:
+      return AxpyTyped<hwy::float16_t>(s);
+    case FloatType::bf16:
+      return AxpyTyped<hwy::bfloat16_t>(s);
   }
 }
 

@@ -8,7 +8,8 @@
 
 namespace bnns {
 
-// Memory that will be read soon: `rows` pieces of `bytes` bytes, row_bytes apart. Kernels ask for it while they compute.
+// Memory that will be read soon: `rows` pieces of `bytes` bytes, row_bytes apart. Kernels ask for it while they
+// compute.
 struct Ahead {
   const void* data = nullptr;
   ptrdiff_t row_bytes = 0;
@@ -19,8 +20,8 @@ struct Ahead {
 struct GemmBlock {
   size_t rows = 0, columns = 0, depth = 0;
 
-  // A in tiles of tile_rows rows. Tile t starts at a + t * a_tile_stride; within it element (r, k) is at r + k * a_stride,
-  // or at r * a_stride + k when a_depth_contiguous.
+  // A in tiles of tile_rows rows. Tile t starts at a + t * a_tile_stride; within it element (r, k) is at r + k *
+  // a_stride, or at r * a_stride + k when a_depth_contiguous.
   const float* a = nullptr;
   size_t tile_rows = 0;
   ptrdiff_t a_tile_stride = 0, a_stride = 0;
@@ -33,8 +34,8 @@ struct GemmBlock {
   ptrdiff_t b_panel_stride = 0, b_stride = 0;
   const float* b_tail = nullptr;
 
-  // For one full panel and A not a_depth_contiguous: the first row tile leaves a packed copy of the panel here, the other
-  // tiles read that one.
+  // For one full panel and A not a_depth_contiguous: the first row tile leaves a packed copy of the panel here, the
+  // other tiles read that one.
   float* b_copy = nullptr;
   // For one panel: the next one.
   Ahead ahead;
@@ -42,22 +43,22 @@ struct GemmBlock {
   float* c = nullptr;
   size_t c_stride = 0;
   bool accumulate = false;
-  bool c_far = false;    // C is not expected in the cache
-  bool stream = false;   // non-temporal stores: overwrite only, rows of C 64-byte aligned
+  bool c_far = false;   // C is not expected in the cache
+  bool stream = false;  // non-temporal stores: overwrite only, rows of C 64-byte aligned
 };
 
 // y_i[j] = or += sum_k x_i[k] * w(j, k) for the few vectors x_i and the many rows w(j, :) of a plain matrix.
 struct SkinnyBlock {
-  size_t vectors = 0;   // how many x; 1 for axpy
-  Range rows;           // of w
+  size_t vectors = 0;  // how many x; 1 for axpy
+  Range rows;          // of w
   size_t depth = 0;
-  const float* x = nullptr;   // x_i[k] at x[i * x_stride + k]
+  const float* x = nullptr;  // x_i[k] at x[i * x_stride + k]
   ptrdiff_t x_stride = 0;
-  const void* w = nullptr;    // w(j, k) at w[j * w_stride + k] for dot, at w[j + k * w_stride] for axpy
+  const void* w = nullptr;  // w(j, k) at w[j * w_stride + k] for dot, at w[j + k * w_stride] for axpy
   FloatType type = FloatType::f32;
   ptrdiff_t w_stride = 0;
-  bool w_far = false;         // axpy: w is expected in memory rather than in cache
-  float* y = nullptr;         // y_i[j] at y[i * y_vector_stride + j * y_row_stride]; y_row_stride is 1 for axpy
+  bool w_far = false;  // axpy: w is expected in memory rather than in cache
+  float* y = nullptr;  // y_i[j] at y[i * y_vector_stride + j * y_row_stride]; y_row_stride is 1 for axpy
   size_t y_vector_stride = 0, y_row_stride = 0;
   bool accumulate = false;
 };
@@ -65,14 +66,14 @@ struct SkinnyBlock {
 // The tile kernel of one instruction set. Asked for once per call, so that a change of instruction set in the middle of
 // a call cannot mix tile sizes.
 struct TileKernels {
-  size_t rows = 0, columns = 0;   // of a full tile
-  bool masks = false;             // a last panel of B that is not full may be read in place: b_tail is not needed
+  size_t rows = 0, columns = 0;  // of a full tile
+  bool masks = false;            // a last panel of B that is not full may be read in place: b_tail is not needed
   void (*block)(const GemmBlock&) = nullptr;
 };
 TileKernels tile_kernels(Isa isa) noexcept;
 
-// Few vectors against a matrix: SIMD along the depth with one horizontal sum per element of y (skinny_dot), or along the
-// rows of w (skinny_axpy).
+// Few vectors against a matrix: SIMD along the depth with one horizontal sum per element of y (skinny_dot), or along
+// the rows of w (skinny_axpy).
 void skinny_dot(const SkinnyBlock& block) noexcept;
 void skinny_axpy(const SkinnyBlock& block) noexcept;
 

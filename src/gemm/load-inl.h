@@ -24,7 +24,7 @@ HWY_INLINE hn::Vec<DF> LoadFloats(DF d, const Half* p) {
 // The first count < Lanes(d) elements, then zeros; nothing beyond them is read.
 template <class DF, class T>
 HWY_INLINE hn::Vec<DF> LoadFirst(DF d, const T* p, size_t count) {
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3   // SSE4 and NEON have no load that suppresses faults
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3  // SSE4 and NEON have no load that suppresses faults
   if constexpr (sizeof(T) == sizeof(float)) return hn::MaskedLoad(hn::FirstN(d, count), d, p);
 #endif
   T some[HWY_MAX_BYTES / sizeof(float)] = {};

@@ -20,8 +20,9 @@ inline size_t bytes_of(FloatType type) {
 
 // What a packer writes: groups of `tile` rows, each group a panel
 //   panel(g) = data + g * panel_stride,  panel(g)[k * tile + r] = element(rows.begin + g * tile + r, depth.begin + k)
-// in f32. What stands for rows beyond rows.end (in the last group) is never looked at. panel_stride >= depth.size() * tile + 16: a packer may
-// leave anything in the up to 15 floats that follow a panel, so that it can store whole vectors.
+// in f32. What stands for rows beyond rows.end (in the last group) is never looked at. panel_stride >= depth.size() *
+// tile + 16: a packer may leave anything in the up to 15 floats that follow a panel, so that it can store whole
+// vectors.
 struct PackedBlock {
   float* data = nullptr;
   size_t tile = 0;

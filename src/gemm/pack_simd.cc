@@ -1,7 +1,8 @@
-// Packing of plain matrices: element (r, k) at data[r * row_stride + k * depth_stride], f32, f16 or bf16, into panels of
-// `tile` rows, f32 (pack.h). Three ways:
+// Packing of plain matrices: element (r, k) at data[r * row_stride + k * depth_stride], f32, f16 or bf16, into panels
+// of `tile` rows, f32 (pack.h). Three ways:
 //   rows contiguous    whole vectors are copied
-//   depth contiguous   lanes x lanes blocks are transposed in registers; whole cache lines are read, because rows a power
+//   depth contiguous   lanes x lanes blocks are transposed in registers; whole cache lines are read, because rows a
+//   power
 //                      of two apart share a cache set and a line may be gone when it is asked for again
 //   neither            elements are gathered one by one
 // A store may run past the row it writes, into the next k (written later) or the slack behind the panel. Where a panel
@@ -31,7 +32,7 @@ using V = hn::Vec<D>;
 
 template <class T>
 struct Source {
-  const T* data;   // element (rows.begin, depth.begin)
+  const T* data;  // element (rows.begin, depth.begin)
   ptrdiff_t row_stride, depth_stride;
   size_t rows, depth;
 };
@@ -121,47 +122,51 @@ void PackRows(const Source<T>& s, const PackedBlock& out) {
 // A 4 x 4 transpose in every 128-bit block.
 HWY_INLINE void TransposeBlocks(D d, V& v0, V& v1, V& v2, V& v3) {
   const hn::Repartition<double, D> d64;
-  const auto p0 = hn::BitCast(d64, hn::InterleaveLower(d, v0, v1)), p1 = hn::BitCast(d64, hn::InterleaveLower(d, v2, v3));
-  const auto p2 = hn::BitCast(d64, hn::InterleaveUpper(d, v0, v1)), p3 = hn::BitCast(d64, hn::InterleaveUpper(d, v2, v3));
+  const auto p0 = hn::BitCast(d64, hn::InterleaveLower(d, v0, v1)),
+             p1 = hn::BitCast(d64, hn::InterleaveLower(d, v2, v3));
+  const auto p2 = hn::BitCast(d64, hn::InterleaveUpper(d, v0, v1)),
+             p3 = hn::BitCast(d64, hn::InterleaveUpper(d, v2, v3));
   v0 = hn::BitCast(d, hn::InterleaveLower(d64, p0, p1));
   v1 = hn::BitCast(d, hn::InterleaveUpper(d64, p0, p1));
   v2 = hn::BitCast(d, hn::InterleaveLower(d64, p2, p3));
   v3 = hn::BitCast(d, hn::InterleaveUpper(d64, p2, p3));
 }
 
-// to[j * stride] for j < count <= lanes is column j of the block whose row i begins at rows[i] + k. Stores go upwards in j
-// (see the overhang above). load(d, p) reads a vector.
+// to[j * stride] for j < count <= lanes is column j of the block whose row i begins at rows[i] + k. Stores go upwards
+// in j (see the overhang above). load(d, p) reads a vector.
 template <class T, class Load>
 HWY_INLINE void TransposeStore(D d, const T* const* rows, size_t k, size_t count, size_t stride, float* to, Load load) {
-#define BNNS_LOAD4(name, i)                                                                                        \
-  V name##0 = load(d, rows[i] + k), name##1 = load(d, rows[i + 1] + k), name##2 = load(d, rows[i + 2] + k),        \
-    name##3 = load(d, rows[i + 3] + k);                                                                            \
+#define BNNS_LOAD4(name, i)                                                                                 \
+  V name##0 = load(d, rows[i] + k), name##1 = load(d, rows[i + 1] + k), name##2 = load(d, rows[i + 2] + k), \
+    name##3 = load(d, rows[i + 3] + k);                                                                     \
   TransposeBlocks(d, name##0, name##1, name##2, name##3);
-#define BNNS_STORE4(v0, v1, v2, v3, j)                          \
-  if (j + 0 < count) hn::StoreU(v0, d, to + (j + 0) * stride);  \
-  if (j + 1 < count) hn::StoreU(v1, d, to + (j + 1) * stride);  \
-  if (j + 2 < count) hn::StoreU(v2, d, to + (j + 2) * stride);  \
+#define BNNS_STORE4(v0, v1, v2, v3, j)                         \
+  if (j + 0 < count) hn::StoreU(v0, d, to + (j + 0) * stride); \
+  if (j + 1 < count) hn::StoreU(v1, d, to + (j + 1) * stride); \
+  if (j + 2 < count) hn::StoreU(v2, d, to + (j + 2) * stride); \
   if (j + 3 < count) hn::StoreU(v3, d, to + (j + 3) * stride);
 #if HWY_TARGET == HWY_AVX3
   // Block b of an a_j, b_j, c_j, e_j holds column 4 b + j of four rows: a 4 x 4 transpose of blocks is left.
-  BNNS_LOAD4(a, 0) BNNS_LOAD4(b, 4) BNNS_LOAD4(c, 8) BNNS_LOAD4(e, 12)
-#define BNNS_BLOCKS(j)                                                                                             \
-  const V l##j = hn::ConcatLowerLower(d, c##j, a##j), m##j = hn::ConcatLowerLower(d, e##j, b##j);                  \
-  const V u##j = hn::ConcatUpperUpper(d, c##j, a##j), w##j = hn::ConcatUpperUpper(d, e##j, b##j);                  \
-  a##j = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(m##j), l##j);                                                    \
-  b##j = hn::OddEvenBlocks(m##j, hn::SwapAdjacentBlocks(l##j));                                                    \
-  c##j = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(w##j), u##j);                                                    \
+  BNNS_LOAD4(a, 0)
+  BNNS_LOAD4(b, 4) BNNS_LOAD4(c, 8) BNNS_LOAD4(e, 12)
+#define BNNS_BLOCKS(j)                                                                            \
+  const V l##j = hn::ConcatLowerLower(d, c##j, a##j), m##j = hn::ConcatLowerLower(d, e##j, b##j); \
+  const V u##j = hn::ConcatUpperUpper(d, c##j, a##j), w##j = hn::ConcatUpperUpper(d, e##j, b##j); \
+  a##j = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(m##j), l##j);                                   \
+  b##j = hn::OddEvenBlocks(m##j, hn::SwapAdjacentBlocks(l##j));                                   \
+  c##j = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(w##j), u##j);                                   \
   e##j = hn::OddEvenBlocks(w##j, hn::SwapAdjacentBlocks(u##j));
-  BNNS_BLOCKS(0) BNNS_BLOCKS(1) BNNS_BLOCKS(2) BNNS_BLOCKS(3)
+      BNNS_BLOCKS(0) BNNS_BLOCKS(1) BNNS_BLOCKS(2) BNNS_BLOCKS(3)
 #undef BNNS_BLOCKS
-  BNNS_STORE4(a0, a1, a2, a3, 0) BNNS_STORE4(b0, b1, b2, b3, 4) BNNS_STORE4(c0, c1, c2, c3, 8) BNNS_STORE4(e0, e1, e2, e3, 12)
+          BNNS_STORE4(a0, a1, a2, a3, 0) BNNS_STORE4(b0, b1, b2, b3, 4) BNNS_STORE4(c0, c1, c2, c3, 8)
+              BNNS_STORE4(e0, e1, e2, e3, 12)
 #elif HWY_TARGET == HWY_AVX2
-  BNNS_LOAD4(a, 0) BNNS_LOAD4(b, 4)
-  BNNS_STORE4(hn::ConcatLowerLower(d, b0, a0), hn::ConcatLowerLower(d, b1, a1), hn::ConcatLowerLower(d, b2, a2),
-              hn::ConcatLowerLower(d, b3, a3), 0)
-  BNNS_STORE4(hn::ConcatUpperUpper(d, b0, a0), hn::ConcatUpperUpper(d, b1, a1), hn::ConcatUpperUpper(d, b2, a2),
-              hn::ConcatUpperUpper(d, b3, a3), 4)
-#else   // 128-bit vectors
+  BNNS_LOAD4(a, 0)
+  BNNS_LOAD4(b, 4) BNNS_STORE4(hn::ConcatLowerLower(d, b0, a0), hn::ConcatLowerLower(d, b1, a1),
+                               hn::ConcatLowerLower(d, b2, a2), hn::ConcatLowerLower(d, b3, a3), 0)
+      BNNS_STORE4(hn::ConcatUpperUpper(d, b0, a0), hn::ConcatUpperUpper(d, b1, a1), hn::ConcatUpperUpper(d, b2, a2),
+                  hn::ConcatUpperUpper(d, b3, a3), 4)
+#else  // 128-bit vectors
   BNNS_LOAD4(a, 0)
   BNNS_STORE4(a0, a1, a2, a3, 0)
 #endif
@@ -214,7 +219,7 @@ void PackVectors(const Source<T>& s, const PackedBlock& out) {
     float* to = out.data + r * out.panel_stride;
     size_t k = 0;
     for (; k + lanes <= s.depth; k += lanes) hn::StoreU(LoadFloats(d, from + k), d, to + k);
-    if (k < s.depth) hn::StoreU(LoadFirst(d, from + k, s.depth - k), d, to + k);   // the slack takes the overhang
+    if (k < s.depth) hn::StoreU(LoadFirst(d, from + k, s.depth - k), d, to + k);  // the slack takes the overhang
   }
 }
 
@@ -237,9 +242,12 @@ void PackTyped(const Lens& lens, Range rows, Range depth, const PackedBlock& out
 
 void Pack(const Lens& lens, Range rows, Range depth, const PackedBlock& out) {
   switch (lens.type) {
-    case FloatType::f32: return PackTyped<float>(lens, rows, depth, out);
-    case FloatType::f16: return PackTyped<hwy::float16_t>(lens, rows, depth, out);
-    case FloatType::bf16: return PackTyped<hwy::bfloat16_t>(lens, rows, depth, out);
+    case FloatType::f32:
+      return PackTyped<float>(lens, rows, depth, out);
+    case FloatType::f16:
+      return PackTyped<hwy::float16_t>(lens, rows, depth, out);
+    case FloatType::bf16:
+      return PackTyped<hwy::bfloat16_t>(lens, rows, depth, out);
   }
 }
 

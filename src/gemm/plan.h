@@ -24,7 +24,7 @@ struct GemmCall {
   size_t c_stride;
   const float* bias;
   const GemmEpilogue& epilogue;
-  bool exchanged;   // rows and columns mean the caller's columns and rows
+  bool exchanged;  // rows and columns mean the caller's columns and rows
   size_t threads;
 
   // Writes the part of init that precedes the sum into a block of C; true when the sum must then be added to it.
@@ -42,8 +42,8 @@ inline constexpr size_t kStreamBytes = size_t{16} << 20;
 bool can_stream(const GemmCall& call) noexcept;
 
 // One of m, n is tiny, or k is 1 (skinny.cc).
-bool skinny_workspace_bytes(const GemmCall& call, size_t* bytes) noexcept;   // false: not for this path
-bool skinny_run(const GemmCall& call, void* workspace) noexcept;             // false: not for this path, nothing done
+bool skinny_workspace_bytes(const GemmCall& call, size_t* bytes) noexcept;  // false: not for this path
+bool skinny_run(const GemmCall& call, void* workspace) noexcept;            // false: not for this path, nothing done
 
 // Everything else (tiles.cc).
 size_t tiles_workspace_bytes(const GemmCall& call) noexcept;

@@ -7,15 +7,15 @@ namespace bnns::detail {
 namespace {
 
 constexpr size_t kMaxVectors = 4;
-constexpr size_t kFarSize = 1 << 19;     // elements of the matrix: not expected in cache
-constexpr size_t kSliceSize = 1 << 17;   // elements of the matrix: from here on several threads are worth a second pass
+constexpr size_t kFarSize = 1 << 19;    // elements of the matrix: not expected in cache
+constexpr size_t kSliceSize = 1 << 17;  // elements of the matrix: from here on several threads are worth a second pass
 
 enum class Way { none, dot, axpy, rank_one };
 
 struct Skinny {
   Way way = Way::none;
-  bool vectors_are_columns = false;   // the few vectors are B's, the matrix is A
-  size_t slices = 1;                  // axpy: of the depth
+  bool vectors_are_columns = false;  // the few vectors are B's, the matrix is A
+  size_t slices = 1;                 // axpy: of the depth
 };
 
 bool is_plain_vector(const Lens& lens) {
@@ -83,7 +83,9 @@ void run_rank_one(const GemmCall& call, float* workspace) {
 // A few vectors against a matrix with contiguous depth.
 void run_dot(const GemmCall& call, const Skinny& s, const SkinnyBlock& block, size_t rows) {
   // Some 256 KB of the matrix per task.
-  const size_t step = round_up(std::max<size_t>(1, 65536 / call.k), 8), tasks = divide_up(rows, step);
+  const bool small = rows * call.k <= 65536;
+  const size_t step = small ? rows : round_up(std::max<size_t>(1, 65536 / call.k), 8);
+  const size_t tasks = small ? 1 : divide_up(rows, step);
   parallel_for(tasks, threads_of(call, tasks, call.m * call.n * call.k), [&](size_t task, size_t) {
     SkinnyBlock part = block;
     part.rows = {task * step, std::min(rows, (task + 1) * step)};
@@ -95,10 +97,10 @@ void run_dot(const GemmCall& call, const Skinny& s, const SkinnyBlock& block, si
   });
 }
 
-// One vector against a matrix with contiguous rows. A slice of the depth reads long pieces of rows, as memory likes it, into
-// a sum of its own; the slices are then added in order.
+// One vector against a matrix with contiguous rows. A slice of the depth reads long pieces of rows, as memory likes it,
+// into a sum of its own; the slices are then added in order.
 void run_axpy(const GemmCall& call, const Skinny& s, const SkinnyBlock& block, size_t rows, float* sums) {
-  constexpr size_t kStep = 4096;   // columns: 16 KB of sums stay in L1
+  constexpr size_t kStep = 4096;  // columns: 16 KB of sums stay in L1
   const size_t stride = round_up(rows, 16), parts = divide_up(rows, kStep);
   const size_t tasks = s.slices * parts;
   const auto c_rows = [&](Range part) { return s.vectors_are_columns ? part : Range{0, 1}; };

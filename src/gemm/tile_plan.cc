@@ -1,35 +1,36 @@
 #include "src/gemm/tile_plan.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace bnns::detail {
 namespace {
 
-constexpr size_t kDepthBlock = 512;           // at most; 14 rows of A: 28 KB; a panel of B: 64 KB, streamed from L2
-constexpr size_t kShortDepthBlock = 384;      // the same where B is copied inside the tasks
-constexpr size_t kColumnBlock = 512;          // B block 1 MB at most
+constexpr size_t kDepthBlock = 512;       // at most; 14 rows of A: 28 KB; a panel of B: 64 KB, streamed from L2
+constexpr size_t kShortDepthBlock = 384;  // the same where B is copied inside the tasks
+constexpr size_t kColumnBlock = 512;      // B block 1 MB at most
 constexpr size_t kRowBlock = 512;
-constexpr size_t kTaskWork = 2 << 20;         // multiply-adds: some 20 us
-constexpr size_t kMaxTasks = 16;              // beyond this, blocks are as large as the caches like
-constexpr size_t kAheadBytes = 8 << 20;       // of one operand at a time
-constexpr size_t kDirectSize = 16384;         // elements of B: they stay in cache as they are
-constexpr size_t kDirectColumns = 256;        // beyond this, packing a tile of A costs less than it saves
-constexpr size_t kWorkPerByte = 4;            // multiply-adds in cache that take as long as a unit of kMinThreadWork
-constexpr size_t kSlack = 16;                 // floats behind a panel (pack.h)
+constexpr size_t kTaskWork = 2 << 20;    // multiply-adds: some 20 us
+constexpr size_t kMaxTasks = 16;         // beyond this, blocks are as large as the caches like
+constexpr size_t kAheadBytes = 8 << 20;  // of one operand at a time
+constexpr size_t kDirectSize = 16384;    // elements of B: they stay in cache as they are
+constexpr size_t kDirectColumns = 256;   // beyond this, packing a tile of A costs less than it saves
+constexpr size_t kWorkPerByte = 4;       // multiply-adds in cache that take as long as a unit of kMinThreadWork
+constexpr size_t kSlack = 16;            // floats behind a panel (pack.h)
 
-// Whether `count` lines, a stride of floats apart, fall on so few sets of a cache that they push each other out. The caches
-// have 8 ways or more; `span` is the size of a way: 4 KB in L1, 128 KB in L2.
+// Whether `count` lines, a stride of floats apart, fall on so few sets of a cache that they push each other out. The
+// caches have 8 ways or more; `span` is the size of a way: 4 KB in L1, 128 KB in L2.
 constexpr size_t kL1Way = 4096, kL2Way = 131072;
 bool stride_collides(ptrdiff_t stride, size_t count, size_t span) {
   const size_t bytes = static_cast<size_t>(stride < 0 ? -stride : stride) * sizeof(float);
-  return count > 7 * (span / std::gcd(span, bytes));
+  const size_t common = bytes == 0 ? span : std::min(span, bytes & (~bytes + 1));  // the powers of two in both
+  return count > 7 * (span / common);
 }
 
 void set_depth_block(const GemmCall& call, TilePlan& p, size_t most) {
+  p.depth_block = call.k, p.depth_blocks = 1;
+  if (call.k <= most) return;
   p.depth_blocks = divide_up(call.k, most);
-  p.depth_block = divide_up(call.k, p.depth_blocks);
-  if (p.depth_blocks > 1) p.depth_block = round_up(p.depth_block, 16);   // whole cache lines
+  p.depth_block = round_up(divide_up(call.k, p.depth_blocks), 16);  // whole cache lines
   p.depth_blocks = divide_up(call.k, p.depth_block);
 }
 
@@ -46,6 +47,10 @@ void choose_blocks(const GemmCall& call, TilePlan& p) {
   const size_t wanted = std::clamp<size_t>(call.m * call.n * call.k / kTaskWork, 1, kMaxTasks);
   p.row_block = std::min(round_up(call.m, p.tile_rows), round_up(kRowBlock, p.tile_rows));
   p.column_block = std::min(round_up(call.n, columns), kColumnBlock);
+  if (wanted == 1 && call.m <= kRowBlock && call.n <= kColumnBlock) {
+    p.row_blocks = p.column_blocks = 1;  // tiny problems go straight on
+    return;
+  }
   const auto halve_columns = [&](size_t panels, size_t most) {
     while (count_blocks(call, p) < std::min(wanted, most) && p.column_block >= 2 * panels * columns) {
       p.column_block = round_up(p.column_block / 2, columns);
@@ -74,16 +79,19 @@ void choose_blocks(const GemmCall& call, TilePlan& p) {
 
 void choose_sources(const GemmCall& call, TilePlan& p) {
   const bool small = call.k * call.n <= kDirectSize;
-  if (is_plain(call.b) && call.b.row_stride == 1 && small && !stride_collides(call.b.depth_stride, p.depth_block, kL2Way)) {
+  if (is_plain(call.b) && call.b.row_stride == 1 && small &&
+      !stride_collides(call.b.depth_stride, p.depth_block, kL2Way)) {
     p.b = Source::direct;
   } else if (p.row_blocks > 1 || call.m > call.k) {
-    p.b = Source::ahead;   // also where C is larger than B: C is then written row by row
+    p.b = Source::ahead;  // also where C is larger than B: C is then written row by row
   }
-  // With contiguous rows a step reads one line of A, which may come from L2; with contiguous depth it reads a line per row,
-  // the same for 16 steps, and they must stay in L1.
+  // With contiguous rows a step reads one line of A, which may come from L2; with contiguous depth it reads a line per
+  // row, the same for 16 steps, and they must stay in L1.
   const size_t panels = p.column_block / p.kernels.columns;
-  const bool by_rows = call.a.row_stride == 1 && (panels <= 2 || !stride_collides(call.a.depth_stride, p.depth_block, kL2Way));
-  const bool by_depth = call.a.depth_stride == 1 && (p.b != Source::inside || small) && !stride_collides(call.a.row_stride, p.tile_rows, kL1Way);
+  const bool by_rows =
+      call.a.row_stride == 1 && (panels <= 2 || !stride_collides(call.a.depth_stride, p.depth_block, kL2Way));
+  const bool by_depth = call.a.depth_stride == 1 && (p.b != Source::inside || small) &&
+                        !stride_collides(call.a.row_stride, p.tile_rows, kL1Way);
   if (is_plain(call.a) && (by_rows || by_depth) && p.column_block <= kDirectColumns) {
     p.a = Source::direct;
   } else if (p.column_blocks > 1) {
@@ -100,24 +108,24 @@ bool is_plain(const Lens& lens) {
 TilePlan make_tile_plan(const GemmCall& call, Isa isa) {
   TilePlan p;
   p.kernels = tile_kernels(isa);
-  p.tile_rows = divide_up(call.m, divide_up(call.m, p.kernels.rows));
+  p.tile_rows = call.m <= p.kernels.rows ? call.m : divide_up(call.m, divide_up(call.m, p.kernels.rows));
   choose_blocks(call, p);
   choose_sources(call, p);
   p.a_panel = round_up(p.depth_block * p.tile_rows, 16) + kSlack;
   p.b_panel = p.depth_block * p.kernels.columns + kSlack;
 
   const bool a_large = call.m * call.k * sizeof(float) > kAheadBytes;
-  p.phased = p.slices == 1 && p.depth_blocks > 1 &&
-             (p.b == Source::ahead || (p.a == Source::ahead && a_large));
+  p.phased = p.slices == 1 && p.depth_blocks > 1 && (p.b == Source::ahead || (p.a == Source::ahead && a_large));
   const size_t depths = p.phased ? 1 : p.depth_blocks;
   p.row_chunk = p.row_blocks, p.column_chunk = p.column_blocks;
   if (p.phased) {
-    const size_t limit = kAheadBytes / sizeof(float) / p.depth_block;   // rows or columns
+    const size_t limit = kAheadBytes / sizeof(float) / p.depth_block;  // rows or columns
     if (p.a == Source::ahead) p.row_chunk = std::clamp<size_t>(limit / p.row_block, 1, p.row_blocks);
     if (p.b == Source::ahead) p.column_chunk = std::clamp<size_t>(limit / p.column_block, 1, p.column_blocks);
   }
   if (p.a == Source::ahead) p.a_ahead = p.a_panel * p.tiles(std::min(call.m, p.row_chunk * p.row_block)) * depths;
-  if (p.b == Source::ahead) p.b_ahead = p.b_panel * p.panels(std::min(call.n, p.column_chunk * p.column_block)) * depths;
+  if (p.b == Source::ahead)
+    p.b_ahead = p.b_panel * p.panels(std::min(call.n, p.column_chunk * p.column_block)) * depths;
   p.a_ahead = round_up(p.a_ahead, 16), p.b_ahead = round_up(p.b_ahead, 16);
 
   if (p.slices > 1) {

@@ -1,5 +1,5 @@
-// How a blocked product is cut up (tiles.cc runs it). Everything follows from the shape, the layouts and the tile of the
-// instruction set; never from the number of threads, which only sizes the scratch.
+// How a blocked product is cut up (tiles.cc runs it). Everything follows from the shape, the layouts and the tile of
+// the instruction set; never from the number of threads, which only sizes the scratch.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +10,21 @@ namespace bnns::detail {
 
 // Where the tasks get an operand from. A task is a block of C.
 enum class Source {
-  direct,   // read in place
-  ahead,    // packed into shared memory before the tasks that read it start
-  inside,   // packed by the task itself: B a panel at a time, A a row tile at a time (all tiles when B is inside too)
+  direct,  // read in place
+  ahead,   // packed into shared memory before the tasks that read it start
+  inside,  // packed by the task itself: B a panel at a time, A a row tile at a time (all tiles when B is inside too)
 };
 
 struct TilePlan {
   TileKernels kernels;
-  size_t tile_rows = 0;                       // all tiles but the last: m split evenly
+  size_t tile_rows = 0;  // all tiles but the last: m split evenly
   size_t depth_block = 0, depth_blocks = 0;
   size_t row_block = 0, row_blocks = 0, column_block = 0, column_blocks = 0;
-  size_t slices = 1;                          // of the depth, summed separately
+  size_t slices = 1;  // of the depth, summed separately
   Source a = Source::inside, b = Source::inside;
-  bool phased = false;                        // all tasks do one depth block, then the next; else a task does all of them
-  size_t row_chunk = 0, column_chunk = 0;     // phased: row and column blocks per phase
-  size_t a_panel = 0, b_panel = 0;            // floats per packed panel
+  bool phased = false;                     // all tasks do one depth block, then the next; else a task does all of them
+  size_t row_chunk = 0, column_chunk = 0;  // phased: row and column blocks per phase
+  size_t a_panel = 0, b_panel = 0;         // floats per packed panel
   size_t a_ahead = 0, b_ahead = 0, slice_floats = 0, slice_stride = 0, thread_floats = 0;
   size_t threads = 1;
 
@@ -33,7 +33,7 @@ struct TilePlan {
   size_t floats() const { return a_ahead + b_ahead + slice_floats * slices + thread_floats * threads; }
 };
 
-bool is_plain(const Lens& lens);   // f32 with strides
+bool is_plain(const Lens& lens);  // f32 with strides
 
 TilePlan make_tile_plan(const GemmCall& call, Isa isa);
 

@@ -3,8 +3,8 @@
 // its panels meet all row tiles of A at once, while the next panel is fetched from memory: a large matrix of weights
 // passes through once, at the speed of memory or of the multipliers, whichever is slower.
 //
-// Few tasks with a long depth are cut along the depth: each slice sums into a buffer of its own and a last pass adds the
-// slices in order.
+// Few tasks with a long depth are cut along the depth: each slice sums into a buffer of its own and a last pass adds
+// the slices in order.
 #include <algorithm>
 
 #include "src/gemm/tile_plan.h"
@@ -12,7 +12,7 @@
 namespace bnns::detail {
 namespace {
 
-constexpr size_t kFarSize = 131072;   // elements of C: half a megabyte
+constexpr size_t kFarSize = 131072;  // elements of C: half a megabyte
 
 // Some blocks of C over some depth blocks: what one phase covers.
 struct Phase {
@@ -22,7 +22,11 @@ struct Phase {
 class Runner {
  public:
   Runner(const GemmCall& call, const TilePlan& p, float* memory)
-      : call_(call), p_(p), a_ahead_(memory), b_ahead_(a_ahead_ + p.a_ahead), slices_(b_ahead_ + p.b_ahead),
+      : call_(call),
+        p_(p),
+        a_ahead_(memory),
+        b_ahead_(a_ahead_ + p.a_ahead),
+        slices_(b_ahead_ + p.b_ahead),
         scratch_(slices_ + p.slice_floats * p.slices) {}
 
   void run() {
@@ -30,7 +34,9 @@ class Runner {
     for (size_t j = 0; j < p_.column_blocks; j += p_.column_chunk) {
       for (size_t d = 0; d < p_.depth_blocks; d += depths) {
         for (size_t i = 0; i < p_.row_blocks; i += p_.row_chunk) {
-          phase_ = {{i, std::min(p_.row_blocks, i + p_.row_chunk)}, {j, std::min(p_.column_blocks, j + p_.column_chunk)}, {d, d + depths}};
+          phase_ = {{i, std::min(p_.row_blocks, i + p_.row_chunk)},
+                    {j, std::min(p_.column_blocks, j + p_.column_chunk)},
+                    {d, d + depths}};
           pack_ahead(i == 0);
           const size_t tasks = phase_.row_blocks.size() * phase_.column_blocks.size() * p_.slices;
           parallel_for(tasks, p_.threads, [&](size_t task, size_t worker) { run_task(task, worker); });
@@ -41,7 +47,9 @@ class Runner {
   }
 
  private:
-  Range rows_of(Range blocks) const { return {blocks.begin * p_.row_block, std::min(call_.m, blocks.end * p_.row_block)}; }
+  Range rows_of(Range blocks) const {
+    return {blocks.begin * p_.row_block, std::min(call_.m, blocks.end * p_.row_block)};
+  }
   Range columns_of(Range blocks) const {
     return {blocks.begin * p_.column_block, std::min(call_.n, blocks.end * p_.column_block)};
   }
@@ -52,11 +60,15 @@ class Runner {
   // Packed panels of a depth block lie together, those of the next depth block follow.
   float* a_ahead(size_t row, size_t block) const {
     const Range rows = rows_of(phase_.row_blocks);
-    return a_ahead_ + ((block - phase_.depth_blocks.begin) * p_.tiles(rows.size()) + (row - rows.begin) / p_.tile_rows) * p_.a_panel;
+    return a_ahead_ +
+           ((block - phase_.depth_blocks.begin) * p_.tiles(rows.size()) + (row - rows.begin) / p_.tile_rows) *
+               p_.a_panel;
   }
   float* b_ahead(size_t column, size_t block) const {
     const Range columns = columns_of(phase_.column_blocks);
-    return b_ahead_ + ((block - phase_.depth_blocks.begin) * p_.panels(columns.size()) + (column - columns.begin) / p_.kernels.columns) * p_.b_panel;
+    return b_ahead_ + ((block - phase_.depth_blocks.begin) * p_.panels(columns.size()) +
+                       (column - columns.begin) / p_.kernels.columns) *
+                          p_.b_panel;
   }
 
   void pack_ahead(bool with_b) {
@@ -73,10 +85,12 @@ class Runner {
       const size_t i = task % (a_tasks + b_tasks);
       if (i < a_tasks) {
         const size_t begin = rows.begin + i * a_step;
-        pack(call_.a, {begin, std::min(rows.end, begin + a_step)}, depth_of(block), {a_ahead(begin, block), p_.tile_rows, p_.a_panel});
+        pack(call_.a, {begin, std::min(rows.end, begin + a_step)}, depth_of(block),
+             {a_ahead(begin, block), p_.tile_rows, p_.a_panel});
       } else {
         const size_t begin = columns.begin + (i - a_tasks) * b_step;
-        pack(call_.b, {begin, std::min(columns.end, begin + b_step)}, depth_of(block), {b_ahead(begin, block), p_.kernels.columns, p_.b_panel});
+        pack(call_.b, {begin, std::min(columns.end, begin + b_step)}, depth_of(block),
+             {b_ahead(begin, block), p_.kernels.columns, p_.b_panel});
       }
     });
   }
@@ -87,7 +101,8 @@ class Runner {
     const size_t slice = task / (phase_.row_blocks.size() * phase_.column_blocks.size());
     const Range rows = rows_of({row, row + 1}), columns = columns_of({column, column + 1});
     const size_t depths = phase_.depth_blocks.size();
-    const Range blocks{phase_.depth_blocks.begin + slice * depths / p_.slices, phase_.depth_blocks.begin + (slice + 1) * depths / p_.slices};
+    const Range blocks{phase_.depth_blocks.begin + slice * depths / p_.slices,
+                       phase_.depth_blocks.begin + (slice + 1) * depths / p_.slices};
 
     GemmBlock g;
     g.tile_rows = p_.tile_rows;
@@ -153,8 +168,8 @@ class Runner {
       g.columns = panel.size();
       g.c = c + (j - columns.begin);
       g.ahead = panel.end < columns.end ? ahead_of({panel.end, std::min(columns.end, panel.end + width)}, depth)
-                : more                  ? ahead_of({columns.begin, std::min(columns.end, columns.begin + width)}, depth_of(block + 1))
-                                        : Ahead{};
+                : more ? ahead_of({columns.begin, std::min(columns.end, columns.begin + width)}, depth_of(block + 1))
+                       : Ahead{};
       if (in_place && g.columns == width) {
         g.b = b_at(j, depth.begin);
         g.b_stride = call_.b.depth_stride;
@@ -176,7 +191,8 @@ class Runner {
     if (!b.strided() || (b.row_stride != 1 && b.depth_stride != 1)) return {};
     const auto size = static_cast<ptrdiff_t>(bytes_of(b.type));
     const char* data = static_cast<const char*>(b.data) + (static_cast<ptrdiff_t>(columns.begin) * b.row_stride +
-                                                           static_cast<ptrdiff_t>(depth.begin) * b.depth_stride) * size;
+                                                           static_cast<ptrdiff_t>(depth.begin) * b.depth_stride) *
+                                                              size;
     if (b.row_stride == 1) return {data, b.depth_stride * size, depth.size(), columns.size() * bytes_of(b.type)};
     return {data, b.row_stride * size, columns.size(), depth.size() * bytes_of(b.type)};
   }
@@ -215,14 +231,16 @@ class Runner {
   // C = init + slice 0 + slice 1 + ...
   void add_slices() const {
     const size_t rows = std::max<size_t>(1, 16384 / call_.n), tasks = divide_up(call_.m, rows);
-    parallel_for(tasks, p_.threads == 1 ? 1 : threads_for(p_.threads, tasks, p_.slice_floats * p_.slices), [&](size_t task, size_t) {
-      const Range part{task * rows, std::min(call_.m, (task + 1) * rows)};
-      const bool accumulate = call_.prepare(part, {0, call_.n});
-      for (size_t i = part.begin; i < part.end; ++i) {
-        add_rows(slices_ + i * p_.slice_stride, p_.slice_floats, p_.slices, call_.n, accumulate, call_.c + i * call_.c_stride);
-      }
-      call_.finish(part, {0, call_.n});
-    });
+    parallel_for(tasks, p_.threads == 1 ? 1 : threads_for(p_.threads, tasks, p_.slice_floats * p_.slices),
+                 [&](size_t task, size_t) {
+                   const Range part{task * rows, std::min(call_.m, (task + 1) * rows)};
+                   const bool accumulate = call_.prepare(part, {0, call_.n});
+                   for (size_t i = part.begin; i < part.end; ++i) {
+                     add_rows(slices_ + i * p_.slice_stride, p_.slice_floats, p_.slices, call_.n, accumulate,
+                              call_.c + i * call_.c_stride);
+                   }
+                   call_.finish(part, {0, call_.n});
+                 });
   }
 
   const GemmCall& call_;

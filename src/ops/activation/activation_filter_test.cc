@@ -355,6 +355,36 @@ TEST(ActivationFilter, PReLUPerChannelTrainsItsAlphas) {
   EXPECT_TRUE(refused_because({"in is NULL", "prelu_per_channel"}));
 }
 
+// Every channel its own alpha, over blocks that begin and end anywhere in a channel, in the tail of a batch too.
+TEST(ActivationFilter, PReLUPerChannelFindsTheChannelOfEveryElement) {
+  Random random(29);
+  for (const Shape& image :
+       {Shape{BNNSDataLayoutImageCHW, {37, 20, 3}, {}}, Shape{BNNSDataLayoutImageCHW, {1, 1, 700}, {}},
+        Shape{BNNSDataLayoutImageCHW, {37, 20, 3}, {1, 40, 900}}}) {
+    const size_t batch = 3, plane = image.size[0] * image.size[1];
+    PoisonedBatch px(image, batch, 1), py(image, batch, 2), pdy(image, batch), pdx(image, batch);
+    const std::vector<float> x = random.integers(batch * image.count()), dy = random.integers(batch * image.count());
+    px.fill(x);
+    pdy.fill(dy);
+    TestFilter filter(
+        layer_of(image.descriptor(nullptr), image.descriptor(nullptr), BNNSActivationFunctionPReLUPerChannel, 0.5f));
+    float* alphas = static_cast<float*>(BNNSGetPointer(filter, BNNSPointerSpecifierAlpha).data);
+    for (size_t c = 0; c < image.size[2]; ++c) alphas[c] = float(c % 50) - 7;
+    ASSERT_EQ(BNNSFilterApplyBatch(filter, batch, px.data(), px.stride(), py.data(), py.stride()), 0);
+    BNNSNDArrayDescriptor ddx = pdx.descriptor(), ddy = pdy.descriptor();
+    ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, batch, px.data(), px.stride(), &ddx, pdx.stride(), nullptr, 0, &ddy,
+                                           pdy.stride(), nullptr, nullptr),
+              0);
+    const std::vector<float> y = py.values(), dx = pdx.values();
+    for (size_t i = 0; i < x.size(); ++i) {
+      const float alpha = alphas[i % image.count() / plane];
+      ASSERT_EQ(y[i], x[i] < 0 ? alpha * x[i] : x[i]) << i;
+      ASSERT_EQ(dx[i], x[i] < 0 ? alpha * dy[i] : dy[i]) << i;
+    }
+    EXPECT_TRUE(py.gaps_are_poison() && pdx.gaps_are_poison());
+  }
+}
+
 // Integers: the sums are exact, so any order of adding gives the reference's number.
 TEST(ActivationFilter, AlphaGradientsSumOverTheBatch) {
   for_each_isa([] {

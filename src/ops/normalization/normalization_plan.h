@@ -26,6 +26,7 @@ inline constexpr size_t kSegment = size_t{1} << 17;  // 512 KiB: half of a typic
 inline constexpr size_t kTaskValues = 16 * 1024;    // small sets are bundled to this size
 
 // From here on a tensor does not stay in cache until its next reader: writing past the cache saves reading it first.
+// One core of a Zen 4: at 25 MB forward 5.5 -> 5.1 ms, backward 6.4 -> 5.4; at 6 MB forward 0.63 -> 1.0, so not there.
 inline constexpr size_t kStreamBytes = size_t{8} << 20;
 
 struct Rectangle {

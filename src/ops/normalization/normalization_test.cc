@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/ops/activation/activation.h"
 #include "src/ops/normalization/normalization_testing.h"
 
 namespace bnns {
@@ -162,6 +163,119 @@ TEST(Normalization, BC23_BC53_MatchesReferenceOnEveryIsaAndThreadCount) {
       }
     });
     if (HasFailure()) return;
+  }
+}
+
+// Repetitions do not change a bit either, also where sets are cut into segments.
+TEST(Normalization, BC53_RepetitionsGiveTheSameBits) {
+  for (const NormCase& c : {NormCase{Norm::batch, 3, 2, 260, 260}, NormCase{Norm::layer, 64, 3, 10, 10}}) {
+    Random random(11);
+    const auto x = random.normals(c.count()), dy = random.normals(c.count());
+    NormLayer layer(c);
+    const auto first = train(layer, x, dy);
+    for (int i = 0; i < 30; ++i) {
+      layer.options.n_threads = size_t(1 + i % 8);
+      const auto again = train(layer, x, dy);
+      ASSERT_TRUE(same_bits(again.y, first.y) && same_bits(again.dx, first.dx) && same_bits(again.dgamma, first.dgamma));
+    }
+  }
+}
+
+// A fused activation is the activation of the plain result; its gradient is the plain gradient of g = dy act'.
+TEST(Normalization, EveryElementwiseActivation) {
+  Random random(13);
+  for (const NormCase& c : {NormCase{Norm::batch, 4, 3, 5, 5}, NormCase{Norm::batch, 9, 5, 1, 2}, NormCase{Norm::group, 2, 6, 9, 9, 3},
+                            NormCase{Norm::group, 2, 6, 2, 3, 2}, NormCase{Norm::layer, 3, 2, 6, 7}, NormCase{Norm::layer, 2, 5, 30, 30}}) {
+    const auto x = random.normals(c.count()), gamma = random.normals(c.parameters()), beta = random.normals(c.parameters());
+    auto dy = random.normals(c.count());
+    for (unsigned f = 0; f <= BNNSActivationFunctionGELUApproximationSigmoid; ++f) {
+      const auto function = BNNSActivationFunction(f);
+      if (f == BNNSActivationFunctionSoftmax || f == BNNSActivationFunctionLogSoftmax || f == BNNSActivationFunctionGumbel ||
+          f == BNNSActivationFunctionGumbelMax || f == BNNSActivationFunctionIntegerLinearSaturate ||
+          f == BNNSActivationFunctionIntegerLinearSaturatePerChannel) continue;
+      NormLayer fused(c, &gamma, &beta, function), plain(c, &gamma, &beta);
+      const Activation activation = make_fused_activation(fused.parameters.activation, "test");
+      SCOPED_TRACE(c.text() + " " + activation_name(function));
+      const auto got = train(fused, x, dy);
+      std::vector<float> want(c.count()), g(c.count());
+      const auto before = train(plain, x, dy);
+      activation_forward(activation, before.y.data(), want.data(), c.count());
+      EXPECT_TRUE(same_bits(got.y, want));
+      if (has_derivative_from_output(activation)) activation_backward_from_output(activation, want.data(), dy.data(), g.data(), c.count());
+      else activation_backward_from_input(activation, before.y.data(), dy.data(), g.data(), c.count());
+      const auto after = train(plain, x, g);
+      EXPECT_TRUE(same_bits(got.dx, after.dx));
+      EXPECT_TRUE(same_bits(got.dbeta, after.dbeta));
+      EXPECT_TRUE(same_bits(got.dgamma, after.dgamma));
+    }
+  }
+}
+
+// ---- properties ----
+
+NormCase random_case(Random& random) {
+  NormCase c{Norm(random.below(4)), 1 + random.below(6), 1 + random.below(12), 1 + random.below(12), 1 + random.below(12)};
+  c.axis = random.below(3);
+  if (c.kind == Norm::group) {
+    do c.groups = 1 + random.below(c.C); while (c.C % c.groups != 0);
+  }
+  return c;
+}
+
+// Without gamma and beta each set has mean 0 and variance v / (v + eps); dx sums to 0 over a set and is orthogonal to x^.
+TEST(Normalization, SetsAreNormalisedAndGradientsSumToZero) {
+  Random random(17);
+  for (int round = 0; round < 400; ++round) {
+    const NormCase c = random_case(random);
+    SCOPED_TRACE(c.text() + " round " + std::to_string(round));
+    const auto x = random.normals(c.count(), 3), dy = random.normals(c.count());
+    const auto got = train(NormLayer(c), x, dy);
+    const auto reference = ref::normalization_forward(c, widen(x), {}, {});
+    std::vector<double> sum(c.sets()), squares(c.sets()), dx_sum(c.sets()), dx_dot(c.sets()), scale(c.sets());
+    c.for_each([&](size_t e, size_t s, size_t) {
+      sum[s] += got.y[e], squares[s] += double(got.y[e]) * got.y[e];
+      dx_sum[s] += got.dx[e], dx_dot[s] += double(got.dx[e]) * got.y[e], scale[s] += std::fabs(dy[e]) * reference.rstd[s];
+    });
+    for (size_t s = 0; s < c.sets(); ++s) {
+      const double m = reference.members[s];
+      ASSERT_LE(std::fabs(sum[s]) / m, kForwardUnits * 2);
+      ASSERT_NEAR(squares[s] / m, reference.variance[s] * reference.rstd[s] * reference.rstd[s], 4 * kForwardUnits);
+      ASSERT_LE(std::fabs(dx_sum[s]), 4 * kForwardUnits * scale[s] * (1 + std::sqrt(m)));
+      // dx is orthogonal to x^ but for epsilon: <dx, x^> = <h, x^> rstd (1 - mean x^^2)
+      double dot = 0;
+      c.for_each([&](size_t e, size_t set, size_t) { if (set == s) dot += double(dy[e]) * reference.values[e]; });
+      const double left = dot * reference.rstd[s] * (1 - reference.variance[s] * reference.rstd[s] * reference.rstd[s]);
+      ASSERT_NEAR(dx_dot[s], left, 4 * kForwardUnits * scale[s] * (1 + m));
+    }
+  }
+}
+
+// BC23: dbeta is the sum of dy, exactly, on small integers, whatever the groups.
+TEST(Normalization, BC23_BetaGradientIsTheExactSum) {
+  Random random(19);
+  for (const NormCase& c : cases()) {
+    auto dy = random.integers(c.count());
+    const auto got = train(NormLayer(c), random.normals(c.count()), dy);
+    std::vector<float> want(c.parameters());
+    c.for_each([&](size_t e, size_t, size_t p) { want[p] += dy[e]; });
+    ASSERT_EQ(got.dbeta, want) << c.text();
+  }
+}
+
+// The C functions refuse nothing and invent nothing where one of gamma and beta is absent.
+TEST(Normalization, AbsentGammaIsOneAbsentBetaIsZero) {
+  Random random(23);
+  for (const NormCase& c : {NormCase{Norm::batch, 3, 4, 5, 5}, NormCase{Norm::batch, 3, 4, 1, 1}, NormCase{Norm::group, 2, 4, 1, 3, 2},
+                            NormCase{Norm::layer, 2, 3, 4, 5}}) {
+    const auto x = random.normals(c.count()), dy = random.normals(c.count()), some = random.normals(c.parameters());
+    const std::vector<float> ones(c.parameters(), 1.0f), zeros(c.parameters(), 0.0f);
+    const auto compare = [&](const NormLayer& absent, const NormLayer& given) {
+      const auto a = train(absent, x, dy), b = train(given, x, dy);
+      EXPECT_TRUE(same_bits(a.y, b.y) && same_bits(a.dx, b.dx) && same_bits(a.dbeta, b.dbeta) && same_bits(a.dgamma, b.dgamma)) << c.text();
+    };
+    compare(NormLayer(c), NormLayer(c, &ones, &zeros));
+    compare(NormLayer(c, &some), NormLayer(c, &some, &zeros));
+    compare(NormLayer(c, nullptr, &some), NormLayer(c, &ones, &some));
   }
 }
 

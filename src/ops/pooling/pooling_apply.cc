@@ -237,8 +237,10 @@ void PoolingFilter::backward(const BackwardCall& call, const PoolingIndices& ind
       run(g.y.out, false, [&](Range planes, Span) { pooling_unmax_backward(b, planes); });
     } else if (g.is_global()) {
       run(g.y.in, false, [&](Range planes, Span) { pooling_backward_global(b, planes); });
-    } else if (!anywhere && pooling_backward_is_gather(g)) {
+    } else if (b.problem.function != PoolingFunction::max && pooling_backward_gathers(g)) {
       run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_gather(b, planes, rows); });
+    } else if (b.problem.function == PoolingFunction::max && !anywhere && pooling_backward_bands(g, b.index.data)) {
+      run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_band(b, planes, rows); });
     } else {
       run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_scatter(b, planes, rows); });
     }

@@ -50,13 +50,22 @@ struct PoolingAxis {
   // The windows whose first and last taps enclose a pixel. With dilation a window in this range has a tap on the pixel
   // only if (pixel - start) is a multiple of it.
   Span windows(int64_t pixel) const {
-    return {std::max<int64_t>(0, ceil_div(pixel + pad - reach(), stride)),
-            std::min(out, floor_div(pixel + pad, stride) + 1)};
+    return {std::max<int64_t>(0, windows_over(pixel + pad - reach() + stride - 1)),
+            std::min(out, windows_over(pixel + pad) + 1)};
+  }
+  // Those of a run of windows that reach into the image; without dilation they have a tap there.
+  Span windows_inside(Span some) const {
+    return {std::max(some.begin, windows_over(pad - reach() + stride - 1)),
+            std::min(some.end, windows_over(in - 1 + pad) + 1)};
   }
   // The largest number of windows that share a pixel.
   int64_t overlap() const { return std::min(out, reach() / stride + 1); }
 
  private:
+  // floor(pixels / stride). The usual strides need no division, which would take longer than a vector of windows.
+  int64_t windows_over(int64_t pixels) const {
+    return stride == 1 ? pixels : stride == 2 ? pixels >> 1 : floor_div(pixels, stride);
+  }
   // How many taps start in a stretch of pixels. Without dilation, nearly always, no division.
   int64_t taps_over(int64_t pixels) const { return dilation == 1 ? pixels : ceil_div(pixels, dilation); }
 };

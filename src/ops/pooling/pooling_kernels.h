@@ -125,7 +125,7 @@ void pooling_window(PoolingFold fold, const PoolingGeometry& geometry, const Pix
 void pooling_windows(PoolingFold fold, const WindowBlock& block) noexcept;
 
 // The same from a plane of any type and stride, converted in pieces in `room`.
-inline constexpr int64_t kStageFloats = 6144;
+inline constexpr int64_t kStageFloats = 4096;
 void pooling_windows_of(PoolingFold fold, const PoolingGeometry& geometry, const Planes& x, const void* plane, Span rows,
                         Span columns, float* values, int32_t* offsets, int64_t pitch, float* room) noexcept;
 
@@ -153,9 +153,12 @@ void pooling_gradient(const PoolingBackward& call, int64_t sample, int64_t chann
 
 // Max, Average, L2Norm.
 void pooling_forward(const PoolingForward& call, Range planes, Span rows) noexcept;
-// dx of Max, Average, L2Norm with the vector kernels. Max uses the indices where they are given; they are in their windows.
-bool pooling_backward_is_gather(const PoolingGeometry& geometry) noexcept;
+// dx of Average and L2Norm, gathered: strides up to 2.
+bool pooling_backward_gathers(const PoolingGeometry& geometry) noexcept;
 void pooling_backward_gather(const PoolingBackward& call, Range planes, Span rows) noexcept;
+// dx of Max, in bands of rows: windows that reach over few enough pixels. Indices, where given, are in their windows.
+bool pooling_backward_bands(const PoolingGeometry& geometry, bool by_index) noexcept;
+void pooling_backward_band(const PoolingBackward& call, Range planes, Span rows) noexcept;
 // dx of any geometry, and with indices anywhere in the plane.
 void pooling_backward_scatter(const PoolingBackward& call, Range planes, Span rows) noexcept;
 // One window that is the whole plane.

@@ -1,13 +1,17 @@
-// Blocks of windows, one window per lane.
+// Blocks of windows, one window per lane, in strips: a vector of windows goes down the rows of the block.
 //
 //   column stride 1   the pixels of tap t are one load, shifted by t
 //   column stride 2   two loads hold taps t and t + 1 of all lanes, in the even and the odd places
 //
+// A row of pixels is first folded along x ("line"), then lines are folded along y. Where windows overlap downwards, 3 x 3
+// with stride 1 or 2, lines stay in registers for the next windows of the strip.
+//
 // Lanes whose tap lies in the padding read a neutral element (-inf, or 0 for sums), so the windows at the border go
-// through the same additions and comparisons as the inner ones. Comparisons alone would drop a NaN: each window also
-// sums its pixels, which keeps it, and a window whose sum is NaN (or whose maximum is -inf at the border, or whose
-// squares leave the safe range) is done again by pooling_window.
+// through the same additions and comparisons as the inner ones. Comparisons would drop a NaN: each strip also sums its
+// pixels, which keeps it. A strip in which that sum is NaN (or some maximum is -inf, or some sum of squares leaves the
+// safe range) is done again by pooling_window; that is rare.
 
+#include <algorithm>
 #include <limits>
 
 #include "src/ops/pooling/pooling_kernels.h"
@@ -31,11 +35,19 @@ using V = hn::Vec<D>;
 using VI = hn::Vec<DI>;
 using M = hn::Mask<D>;
 
+constexpr int64_t kStripRows = 32;         // window rows that a strip goes down
+constexpr int64_t kStripPixels = 4096;     // or as many as keep their pixels in half of L1
+
 constexpr bool IsMax(PoolingFold fold) {
   return fold == PoolingFold::max || fold == PoolingFold::arg_max;
 }
+template <PoolingFold kFold>
+HWY_INLINE V Neutral() {
+  const D d;
+  return IsMax(kFold) ? hn::Set(d, -std::numeric_limits<float>::infinity()) : hn::Zero(d);
+}
 
-// candidate > best ? candidate : best: ties keep the first. On x86 that is what the instruction does, NaN included.
+// candidate > best ? candidate : best: ties keep the first. On x86 that is what the instruction does.
 HWY_INLINE V Larger(V candidate, V best) {
 #if HWY_ARCH_X86
   return hn::Max(candidate, best);
@@ -44,21 +56,45 @@ HWY_INLINE V Larger(V candidate, V best) {
 #endif
 }
 
-// The lanes of a load that lie in [0, width) when lane 0 is at `first`.
-struct Reach {
-  int64_t first, low, high;
+// The window rows of a block, looked up once for all strips.
+struct StripRow {
+  const float* pixels;   // column 0 of the source, row of the first real tap
+  int64_t first, last;   // real taps along y
+  float count;           // taps that an average counts along y
+};
 
-  HWY_INLINE Reach(int64_t at, int64_t width) : first(at) {
-    const int64_t n = static_cast<int64_t>(hn::Lanes(D()));
-    low = HWY_MIN(n, HWY_MAX(-at, 0));
-    high = HWY_MAX(low, HWY_MIN(n, width - at));
+struct Strips {
+  const WindowBlock* block;
+  const PoolingGeometry* geometry;
+  int64_t step;          // from the row of a tap to the row of the next, in floats
+  int64_t width;         // columns of the source
+  int64_t source_x;      // x of column 0
+  const float* count_x;  // taps that an average counts; NULL where it counts every tap of every window
+  int64_t first_row, rows;
+  StripRow row[kStripRows];
+};
+
+// One load of a strip: the lanes that lie in [0, width) when lane 0 is at `first`, neutral elements elsewhere.
+template <bool kInside>
+struct Lanes {
+  int64_t first, low, high;
+  M inside;
+
+  HWY_INLINE Lanes() {}
+  HWY_INLINE Lanes(int64_t at, int64_t width) : first(at) {
+    if constexpr (!kInside) {
+      const D d;
+      const int64_t n = static_cast<int64_t>(hn::Lanes(d));
+      low = HWY_MIN(n, HWY_MAX(-at, 0));
+      high = HWY_MAX(low, HWY_MIN(n, width - at));
+      inside = hn::AndNot(hn::FirstN(d, static_cast<size_t>(low)), hn::FirstN(d, static_cast<size_t>(high)));
+    }
   }
   HWY_INLINE V Load(const float* row, V neutral) const {
     const D d;
-    const size_t n = hn::Lanes(d);
-    if (low == 0 && high == static_cast<int64_t>(n)) return hn::LoadU(d, row + first);
-    if constexpr (MaskedAccessIsExact<float>()) {
-      const M inside = hn::AndNot(hn::FirstN(d, static_cast<size_t>(low)), hn::FirstN(d, static_cast<size_t>(high)));
+    if constexpr (kInside) {
+      return hn::LoadU(d, row + first);
+    } else if constexpr (MaskedAccessIsExact<float>()) {
       return hn::IfThenElse(inside, hn::MaskedLoad(inside, d, row + first), neutral);
     } else {
       HWY_ALIGN float lanes[hn::MaxLanes(D())];
@@ -69,164 +105,245 @@ struct Reach {
   }
 };
 
-// What a lane knows of its window so far.
+// What a row of pixels, or all rows so far, give to the windows of a strip.
 template <PoolingFold kFold>
-struct State {
-  V value, row, check;
-  VI at;
+struct Line {
+  V value;    // maximum, sum or sum of squares
+  VI at;      // arg_max: offset of the maximum
+  V bits;     // norm: all bits that occur, so that 0 is told from an underflow
 
-  HWY_INLINE explicit State(int64_t first_offset) {
-    const D d;
-    value = IsMax(kFold) ? hn::Set(d, -std::numeric_limits<float>::infinity()) : hn::Zero(d);
-    row = check = hn::Zero(d);
-    at = hn::Set(DI(), static_cast<int32_t>(first_offset));
+  HWY_INLINE void First(V v, int64_t offset) {
+    value = kFold == PoolingFold::norm ? hn::Mul(v, v) : v;
+    if constexpr (kFold == PoolingFold::arg_max) at = hn::Set(DI(), static_cast<int32_t>(offset));
+    if constexpr (kFold == PoolingFold::norm) bits = v;
   }
-  HWY_INLINE void Tap(V v, int64_t offset) {
-    const DI di;
+  HWY_INLINE void Next(V v, int64_t offset) {
     if constexpr (kFold == PoolingFold::max) {
       value = Larger(v, value);
-      check = hn::Add(check, v);
     } else if constexpr (kFold == PoolingFold::arg_max) {
       const M larger = hn::Gt(v, value);
       value = hn::IfThenElse(larger, v, value);
-      at = hn::IfThenElse(hn::RebindMask(di, larger), hn::Set(di, static_cast<int32_t>(offset)), at);
-      check = hn::Add(check, v);
+      at = hn::IfThenElse(hn::RebindMask(DI(), larger), hn::Set(DI(), static_cast<int32_t>(offset)), at);
     } else if constexpr (kFold == PoolingFold::average) {
-      row = hn::Add(row, v);
+      value = hn::Add(value, v);
     } else {
-      row = hn::Add(row, hn::Mul(v, v));
-      check = hn::Or(check, v);   // any bit but the sign: some pixel is not 0
+      value = hn::Add(value, hn::Mul(v, v));
+      bits = hn::Or(bits, v);
     }
   }
-  HWY_INLINE void EndRow() {
-    if constexpr (!IsMax(kFold)) {
-      value = hn::Add(value, row);
-      row = hn::Zero(D());
+  // The line of a row further down; `below` is its distance in offsets.
+  HWY_INLINE void Under(const Line& line, VI below) {
+    if constexpr (kFold == PoolingFold::arg_max) {
+      const M larger = hn::Gt(line.value, value);
+      value = hn::IfThenElse(larger, line.value, value);
+      at = hn::IfThenElse(hn::RebindMask(DI(), larger), hn::Add(line.at, below), at);
+    } else if constexpr (kFold == PoolingFold::max) {
+      value = Larger(line.value, value);
+    } else {
+      value = hn::Add(value, line.value);
+      if constexpr (kFold == PoolingFold::norm) bits = hn::Or(bits, line.bits);
     }
   }
 };
 
-// The pixels of the taps of a row of windows.
-struct WindowRow {
-  const PoolingGeometry* geometry;
-  const float* pixels;   // column 0 of the source, row of the first real tap
-  int64_t step;          // to the row of the next tap
-  Span taps;             // real taps along y
-  int64_t width;         // columns of the source
-  int64_t readable;      // columns that may be read in every one of these rows, counted from column 0
-  int64_t source_x;      // x of column 0
-  float count_y;
-  const float* count_x;  // taps that an average counts; NULL where it counts every tap of every window
-};
-
-// One vector of windows from wx on, the i-th of the block; the first `needed` lanes matter.
+// The loads of a strip, made once and used in every row.
 template <PoolingFold kFold, int kStride, int kKernel, bool kInside>
-HWY_INLINE void Windows(const WindowRow& r, int64_t wx, int64_t wy, int64_t i, int64_t needed,
-                        const PixelSource& source, float* values, int32_t* offsets) {
-  const D d;
-  const int64_t N = static_cast<int64_t>(hn::Lanes(d));
-  const PoolingGeometry& g = *r.geometry;
-  const int64_t kernel = kKernel ? kKernel : g.x.kernel, dilation = kKernel || kStride == 2 ? 1 : g.x.dilation;
-  const int64_t first = g.x.start(wx) - r.source_x;
-  const V neutral = IsMax(kFold) ? hn::Set(d, -std::numeric_limits<float>::infinity()) : hn::Zero(d);
-  const auto load = [&](const float* row, int64_t at) HWY_ATTR {
-    if constexpr (kInside) {
-      return hn::LoadU(d, row + at);
-    } else {
-      return Reach(at, r.width).Load(row, neutral);
+struct Taps {
+  static constexpr int kLoads = kKernel == 0 ? 1 : kStride == 1 ? kKernel : (kKernel + 1) / 2 * 2;
+  Lanes<kInside> loads[kLoads];
+  int64_t first, width, kernel, dilation;
+
+  HWY_INLINE Taps(const Strips& s, int64_t wx) : first(s.geometry->x.start(wx) - s.source_x), width(s.width) {
+    const int64_t N = static_cast<int64_t>(hn::Lanes(D()));
+    kernel = kKernel ? kKernel : s.geometry->x.kernel;
+    dilation = kKernel || kStride == 2 ? 1 : s.geometry->x.dilation;
+    for (int k = 0; k < kLoads && kKernel != 0; ++k) {
+      loads[k] = Lanes<kInside>(first + (kStride == 1 ? k : k / 2 * 2 + k % 2 * N), width);
     }
-  };
-  State<kFold> state(g.tap_offset(0, r.taps.begin));
-  const float* row = r.pixels;
-  for (int64_t ty = r.taps.begin; ty < r.taps.end; ++ty, row += r.step) {
-    const int64_t offset = g.tap_offset(0, ty);
+  }
+  // Folds a row of pixels. check gets the sum of the pixels, for Max.
+  HWY_INLINE Line<kFold> Fold(const float* row, V* check) const {
+    const D d;
+    const int64_t N = static_cast<int64_t>(hn::Lanes(d));
+    const V neutral = Neutral<kFold>();
+    Line<kFold> line;
+    const auto tap = [&](int64_t t, V v) HWY_ATTR { t == 0 ? line.First(v, 0) : line.Next(v, t * dilation); };
     if constexpr (kStride == 1) {
-      for (int64_t t = 0; t < kernel; ++t) state.Tap(load(row, first + t * dilation), offset + t * dilation);
+      for (int64_t t = 0; t < kernel; ++t) {
+        const V v = kKernel ? loads[kKernel ? t : 0].Load(row, neutral)
+                            : Lanes<kInside>(first + t * dilation, width).Load(row, neutral);
+        tap(t, v);
+        if constexpr (IsMax(kFold)) *check = hn::Add(*check, v);
+      }
     } else {
       for (int64_t t = 0; t < kernel; t += 2) {
-        const V low = load(row, first + t), high = load(row, first + t + N);
-        state.Tap(hn::ConcatEven(d, high, low), offset + t);
-        if (t + 1 < kernel) state.Tap(hn::ConcatOdd(d, high, low), offset + t + 1);
+        V low, high;
+        if constexpr (kKernel != 0) {
+          low = loads[t].Load(row, neutral);
+          high = loads[t + 1].Load(row, neutral);
+        } else {
+          low = Lanes<kInside>(first + t, width).Load(row, neutral);
+          high = Lanes<kInside>(first + t + N, width).Load(row, neutral);
+        }
+        tap(t, hn::ConcatEven(d, high, low));
+        if (t + 1 < kernel) tap(t + 1, hn::ConcatOdd(d, high, low));
+        if constexpr (IsMax(kFold)) *check = hn::Add(*check, hn::Add(low, high));
       }
     }
-    state.EndRow();
+    return line;
   }
+};
 
-  M again = hn::FirstN(d, 0);   // none
+// Turns what was folded into the value of the windows; collects the lanes that need another look.
+template <PoolingFold kFold, bool kInside>
+HWY_INLINE void Finish(const Strips& s, const StripRow& row, const Line<kFold>& window, int64_t column, M needed,
+                       float* values, int32_t* offsets, M* again) {
+  const D d;
+  V value = window.value;
   if constexpr (IsMax(kFold)) {
-    again = hn::IsNaN(state.check);
-    if constexpr (!kInside) again = hn::Or(again, hn::Eq(state.value, neutral));
+    if constexpr (!kInside) *again = hn::Or(*again, hn::And(needed, hn::Eq(value, Neutral<kFold>())));
   } else if constexpr (kFold == PoolingFold::average) {
-    const V count_x = kInside || !r.count_x ? hn::Set(d, static_cast<float>(g.x.kernel)) : hn::LoadU(d, r.count_x + i);
-    const V count = hn::Mul(count_x, hn::Set(d, r.count_y));
-    state.value = hn::Div(state.value, count);
-    if constexpr (!kInside) again = hn::Eq(count, hn::Zero(d));
+    const float kernel = static_cast<float>(s.geometry->x.kernel);
+    const V count_x = kInside || !s.count_x ? hn::Set(d, kernel) : hn::LoadU(d, s.count_x + column);
+    const V count = hn::Mul(count_x, hn::Set(d, row.count));
+    value = hn::Div(hn::Add(value, hn::Zero(d)), count);   // + 0: never -0
+    // Dilation may leave a window of the border without a pixel.
+    if constexpr (!kInside) value = hn::IfThenZeroElse(hn::Eq(count, hn::Zero(d)), value);
   } else {
-    const V sum = state.value;
-    state.value = hn::Sqrt(sum);
-    const M safe = hn::And(hn::Ge(sum, hn::Set(d, kNormLow)), hn::Le(sum, hn::Set(d, kNormHigh)));
-    again = hn::Not(hn::Or(safe, hn::Eq(hn::Abs(state.check), hn::Zero(d))));   // every pixel 0: the norm is 0
+    const M safe = hn::And(hn::Ge(value, hn::Set(d, kNormLow)), hn::Le(value, hn::Set(d, kNormHigh)));
+    const M good = hn::Or(safe, hn::Eq(hn::Abs(window.bits), hn::Zero(d)));   // every pixel 0: the norm is 0
+    *again = hn::Or(*again, hn::AndNot(good, needed));
+    value = hn::Sqrt(value);
   }
-  hn::StoreU(state.value, d, values + i);
-  if constexpr (kFold == PoolingFold::arg_max) hn::StoreU(state.at, DI(), offsets + i);
-  if constexpr (kFold == PoolingFold::average && kInside) return;
-  if (HWY_LIKELY(hn::AllFalse(d, again))) return;
-  HWY_ALIGN float lanes[hn::MaxLanes(D())];
-  hn::Store(hn::IfThenElseZero(again, hn::Set(d, 1.0f)), d, lanes);
-  for (int64_t l = 0; l < needed; ++l) {
-    if (lanes[l] != 0) pooling_window(kFold, g, source, wx + l, wy, values + i + l, offsets ? offsets + i + l : nullptr);
+  hn::StoreU(value, d, values + column);
+  if constexpr (kFold == PoolingFold::arg_max) hn::StoreU(window.at, DI(), offsets + column);
+}
+
+// One strip of windows from wx on. kReuse: lines that the next window row needs again (3 x 3 windows, kReuse = 3 - stride).
+template <PoolingFold kFold, int kStride, int kKernel, int kReuse, bool kInside>
+HWY_NOINLINE void Strip(const Strips& s, int64_t wx) {
+  const D d;
+  const DI di;
+  const WindowBlock& block = *s.block;
+  const int64_t column = wx - block.columns.begin;
+  const int64_t lanes = HWY_MIN(static_cast<int64_t>(hn::Lanes(d)), block.columns.end - wx);
+  const M needed = hn::FirstN(d, static_cast<size_t>(lanes));
+  const Taps<kFold, kStride, kKernel, kInside> taps(s, wx);
+  const int64_t down = s.geometry->tap_offset(0, 1);
+  const VI one = hn::Set(di, static_cast<int32_t>(down)), two = hn::Add(one, one);
+  V check = hn::Zero(d);
+  M again = hn::FirstN(d, 0);   // none
+  Line<kFold> first, second;    // kept from the window row before
+  bool kept = false;
+  float* values = block.values + s.first_row * block.pitch;
+  int32_t* offsets = block.offsets + (kFold == PoolingFold::arg_max ? s.first_row * block.pitch : 0);
+  for (int64_t r = 0; r < s.rows; ++r, values += block.pitch, offsets += kFold == PoolingFold::arg_max ? block.pitch : 0) {
+    const StripRow& row = s.row[r];
+    Line<kFold> window;
+    if (kReuse != 0 && row.first == 0 && row.last == 3) {
+      if (!kept) first = taps.Fold(row.pixels, &check);
+      if (kReuse == 1 || !kept) second = taps.Fold(row.pixels + s.step, &check);
+      const Line<kFold> third = taps.Fold(row.pixels + 2 * s.step, &check);
+      window = first;
+      window.Under(second, one);
+      window.Under(third, two);
+      first = kReuse == 1 ? third : second;
+      if (kReuse == 2) second = third;
+      kept = true;
+    } else {
+      const float* pixels = row.pixels;
+      VI below = hn::Set(di, static_cast<int32_t>(row.first * down));
+      window = taps.Fold(pixels, &check);
+      if constexpr (kFold == PoolingFold::arg_max) window.at = hn::Add(window.at, below);
+      for (int64_t t = row.first + 1; t < row.last; ++t) {
+        below = hn::Add(below, one);
+        window.Under(taps.Fold(pixels += s.step, &check), below);
+      }
+      kept = false;
+    }
+    Finish<kFold, kInside>(s, row, window, column, needed, values, offsets, &again);
+  }
+  if constexpr (IsMax(kFold)) again = hn::Or(again, hn::IsNaN(check));
+  if constexpr (kFold != PoolingFold::average) {
+    if (HWY_LIKELY(hn::AllFalse(d, again))) return;
+    for (int64_t r = 0; r < s.rows; ++r) {
+      const int64_t at = (s.first_row + r) * block.pitch + column;
+      for (int64_t i = 0; i < lanes; ++i) {
+        pooling_window(kFold, *s.geometry, block.source, wx + i, block.rows.begin + s.first_row + r,
+                       block.values + at + i, block.offsets ? block.offsets + at + i : nullptr);
+      }
+    }
   }
 }
 
-template <PoolingFold kFold, int kStride, int kKernel>
-void WindowRows(const WindowBlock& block) {
-  const D d;
-  const int64_t N = static_cast<int64_t>(hn::Lanes(d));
+// Windows without pixels along y, or along x: value 0.
+void FillEmpty(const WindowBlock& block, Span rows, Span columns) {
+  for (int64_t wy = rows.begin; wy < rows.end; ++wy) {
+    const int64_t row = (wy - block.rows.begin) * block.pitch - block.columns.begin;
+    for (int64_t wx = columns.begin; wx < columns.end; ++wx) {
+      block.values[row + wx] = 0;
+      if (block.offsets) block.offsets[row + wx] = kNoPixel;
+    }
+  }
+}
+
+// Strips go from right to left: the last one may write past the end of its rows, into columns that come later.
+template <PoolingFold kFold, int kStride, int kKernel, int kReuse>
+void RunStrips(const Strips& s, Span columns) {
+  const int64_t N = static_cast<int64_t>(hn::Lanes(D()));
+  const int64_t kernel = kKernel ? kKernel : s.geometry->x.kernel;
+  const int64_t reads =   // columns that an unmasked strip reads
+      kStride == 1 ? (kernel - 1) * (kKernel ? 1 : s.geometry->x.dilation) + N : (kernel - 1) / 2 * 2 + 2 * N;
+  for (int64_t wx = columns.begin + (columns.size() - 1) / N * N; wx >= columns.begin; wx -= N) {
+    const int64_t first = s.geometry->x.start(wx) - s.source_x;
+    if (first >= 0 && first + reads <= s.width) Strip<kFold, kStride, kKernel, kReuse, true>(s, wx);
+    else Strip<kFold, kStride, kKernel, kReuse, false>(s, wx);
+  }
+}
+
+template <PoolingFold kFold, int kStride, int kKernel, int kReuse>
+void WindowBlocks(const WindowBlock& block) {
   const PoolingGeometry& g = *block.geometry;
   const PixelSource& source = block.source;
-  const int64_t kernel = kKernel ? kKernel : g.x.kernel;
-  WindowRow r;
-  r.geometry = &g;
-  r.step = source.row * g.y.dilation;
-  r.width = source.x.size();
-  r.source_x = source.x.begin;
-  r.count_x = nullptr;
+  Strips s;
+  s.block = &block;
+  s.geometry = &g;
+  s.step = source.row * g.y.dilation;
+  s.width = source.x.size();
+  s.source_x = source.x.begin;
+  s.count_x = nullptr;
   HWY_ALIGN float counts[kChunk + kWindowSlack];
   if (kFold == PoolingFold::average && (g.x.counted.begin > g.x.start(block.columns.begin) ||
                                         g.x.counted.end <= g.x.start(block.columns.end - 1) + g.x.reach())) {
     for (int64_t i = 0; i < block.columns.size() + kWindowSlack; ++i) {
       counts[i] = i < block.columns.size() ? static_cast<float>(g.x.count(block.columns.begin + i)) : 1;
     }
-    r.count_x = counts;
+    s.count_x = counts;
   }
-  // What a vector reads beyond its first column, and what it needs of it.
-  const int64_t reads = kStride == 1 ? (kernel - 1) * (kKernel ? 1 : g.x.dilation) + N : (kernel - 1) / 2 * 2 + 2 * N;
-  for (int64_t wy = block.rows.begin; wy < block.rows.end; ++wy) {
-    float* values = block.values + (wy - block.rows.begin) * block.pitch;
-    int32_t* offsets = block.offsets ? block.offsets + (wy - block.rows.begin) * block.pitch : nullptr;
-    r.taps = g.y.taps(wy);
-    if (r.taps.empty()) {
-      for (int64_t i = 0; i < block.columns.size(); ++i) values[i] = 0;
-      for (int64_t i = 0; offsets && i < block.columns.size(); ++i) offsets[i] = kNoPixel;
-      continue;
-    }
-    const int64_t top = g.y.start(wy) + r.taps.begin * g.y.dilation;
-    const int64_t last = g.y.start(wy) + (r.taps.end - 1) * g.y.dilation;
-    r.pixels = static_cast<const float*>(source.data) + (top - source.y.begin) * source.row;
-    // Past the end of a row that has no gap behind it come the next rows: they may be read, their values are not used.
-    r.readable = r.width + source.slack;
-    if (source.row == r.width) r.readable += (source.y.end - 1 - last) * r.width;
-    r.count_y = static_cast<float>(g.y.count(wy));
-    for (int64_t wx = block.columns.begin; wx < block.columns.end; wx += N) {
-      const int64_t i = wx - block.columns.begin, needed = HWY_MIN(N, block.columns.end - wx);
-      const int64_t first = g.x.start(wx) - r.source_x;
-      const bool inside = first >= 0 && first + (needed - 1) * kStride + g.x.reach() < r.width && first + reads <= r.readable;
-      if (inside) {
-        Windows<kFold, kStride, kKernel, true>(r, wx, wy, i, needed, source, values, offsets);
-      } else {
-        Windows<kFold, kStride, kKernel, false>(r, wx, wy, i, needed, source, values, offsets);
+  const Span filled = g.x.windows_inside(block.columns);   // the columns with pixels
+  const int64_t most = std::clamp<int64_t>(kStripPixels / (s.width * g.y.stride), 2, kStripRows);
+  int64_t wy = block.rows.begin;
+  while (wy < block.rows.end) {
+    s.first_row = wy - block.rows.begin;
+    s.rows = 0;
+    for (; wy < block.rows.end && s.rows < most; ++wy) {
+      const Span taps = g.y.taps(wy);
+      if (taps.empty()) {
+        if (s.rows == 0) s.first_row = wy + 1 - block.rows.begin;
+        FillEmpty(block, {wy, wy + 1}, block.columns);
+        if (s.rows == 0) continue;
+        ++wy;
+        break;
       }
+      const int64_t top = g.y.start(wy) + taps.begin * g.y.dilation;
+      s.row[s.rows++] = {static_cast<const float*>(source.data) + (top - source.y.begin) * source.row, taps.begin, taps.end,
+                         static_cast<float>(g.y.count(wy))};
     }
+    if (s.rows == 0) break;
+    if (!filled.empty()) RunStrips<kFold, kStride, kKernel, kReuse>(s, filled);
+    const Span rows{block.rows.begin + s.first_row, block.rows.begin + s.first_row + s.rows};
+    FillEmpty(block, rows, {block.columns.begin, std::min(filled.begin, block.columns.end)});
+    FillEmpty(block, rows, {std::max(filled.end, block.columns.begin), block.columns.end});
   }
 }
 
@@ -234,12 +351,13 @@ template <PoolingFold kFold>
 WindowsFunction ChooseFor(const PoolingGeometry& g) {
   constexpr int64_t kLargest = 64;   // beyond, taps in the padding cost more than lanes save
   if (g.x.kernel > kLargest) return nullptr;
-  if (g.x.stride == 1 || g.x.out == 1) {
-    return g.x.kernel == 3 && g.x.dilation == 1 ? WindowRows<kFold, 1, 3> : WindowRows<kFold, 1, 0>;
+  const bool three = g.x.kernel == 3 && g.y.kernel == 3 && g.x.dilation == 1 && g.y.dilation == 1;
+  if (g.x.stride == 1) {
+    return three && g.y.stride == 1 ? WindowBlocks<kFold, 1, 3, 2> : WindowBlocks<kFold, 1, 0, 0>;
   }
   if (g.x.stride != 2 || g.x.dilation != 1) return nullptr;
-  if (g.x.kernel == 2) return WindowRows<kFold, 2, 2>;
-  return g.x.kernel == 3 ? WindowRows<kFold, 2, 3> : WindowRows<kFold, 2, 0>;
+  if (g.x.kernel == 2) return WindowBlocks<kFold, 2, 2, 0>;
+  return three && g.y.stride == 2 ? WindowBlocks<kFold, 2, 3, 1> : WindowBlocks<kFold, 2, 0, 0>;
 }
 
 }  // namespace
