@@ -69,16 +69,19 @@ class MlpStep {
     float loss = 0;
     int status = BNNSFilterApplyBatch(hidden_, batch_, x_.data(), kIn, h_.data(), kHidden);
     status |= BNNSFilterApplyBatch(output_, batch_, h_.data(), kHidden, y_.data(), kOut);
-    status |= BNNSLossFilterApplyBatch(loss_, batch_, y_.data(), kOut, labels_.data(), kOut, nullptr, 0, &loss, &dy, kOut);
-    status |= BNNSFilterApplyBackwardBatch(output_, batch_, h_.data(), kHidden, &dh, kHidden, y_.data(), kOut, &dy, kOut, &dw2,
-                                           &gradient_desc_[3]);
-    status |= BNNSFilterApplyBackwardBatch(hidden_, batch_, x_.data(), kIn, nullptr, 0, h_.data(), kHidden, &dh, kHidden, &dw1,
-                                           &gradient_desc_[1]);
+    status |=
+        BNNSLossFilterApplyBatch(loss_, batch_, y_.data(), kOut, labels_.data(), kOut, nullptr, 0, &loss, &dy, kOut);
+    status |= BNNSFilterApplyBackwardBatch(output_, batch_, h_.data(), kHidden, &dh, kHidden, y_.data(), kOut, &dy,
+                                           kOut, &dw2, &gradient_desc_[3]);
+    status |= BNNSFilterApplyBackwardBatch(hidden_, batch_, x_.data(), kIn, nullptr, 0, h_.data(), kHidden, &dh,
+                                           kHidden, &dw1, &gradient_desc_[1]);
     if (optimizer_ == Optimizer::sgd) {
-      status |= BNNSOptimizerStep(BNNSOptimizerFunctionSGDMomentum, &sgd_, 4, value_pointers_, gradient_pointers_, nullptr, nullptr);
+      status |= BNNSOptimizerStep(BNNSOptimizerFunctionSGDMomentum, &sgd_, 4, value_pointers_, gradient_pointers_,
+                                  nullptr, nullptr);
     } else {
       adam_.time_step += 1;
-      status |= BNNSOptimizerStep(BNNSOptimizerFunctionAdam, &adam_, 4, value_pointers_, gradient_pointers_, moment_pointers_, nullptr);
+      status |= BNNSOptimizerStep(BNNSOptimizerFunctionAdam, &adam_, 4, value_pointers_, gradient_pointers_,
+                                  moment_pointers_, nullptr);
     }
     if (status) fail();
     return loss;

@@ -1,5 +1,5 @@
-// Time of one training step of a 784-128-10 network through the C interface; bench/step_torch.py is the same in PyTorch.
-// Prints one JSON object per line: {"family":"step_small","case":"mlp batch 1 sgd","us":...}
+// Time of one training step of a 784-128-10 network through the C interface; bench/step_torch.py is the same in
+// PyTorch. Prints one JSON object per line: {"family":"step_small","case":"mlp batch 1 sgd","us":...}
 
 #include <algorithm>
 #include <chrono>

@@ -14,7 +14,8 @@ namespace {
 
 using namespace bnns::testing;
 
-const size_t kWords[] = {0, 1, 2, 3, 7, 0x80000000u, 0xffffffffu, size_t{1} << 32, size_t{1} << 62, SIZE_MAX / 2, SIZE_MAX - 1, SIZE_MAX};
+const size_t kWords[] = {
+    0, 1, 2, 3, 7, 0x80000000u, 0xffffffffu, size_t{1} << 32, size_t{1} << 62, SIZE_MAX / 2, SIZE_MAX - 1, SIZE_MAX};
 
 float shared_data[4096];
 
@@ -87,7 +88,7 @@ class DescriptorMisuse : public ::testing::Test {
   }
   void TearDown() override {
     EXPECT_GT(attempt_.refused, 0);
-    EXPECT_GT(attempt_.made, 0);   // the original is good, so some changes must be harmless
+    EXPECT_GT(attempt_.made, 0);  // the original is good, so some changes must be harmless
   }
   BNNSFilterParameters options_;
   Attempt attempt_;
@@ -108,7 +109,8 @@ TEST_F(DescriptorMisuse, FullyConnected) {
 
 TEST_F(DescriptorMisuse, Activation) {
   BNNSLayerParametersActivation layer;
-  for (auto function : {BNNSActivationFunctionRectifiedLinear, BNNSActivationFunctionSoftmax, BNNSActivationFunctionPReLUPerChannel}) {
+  for (auto function :
+       {BNNSActivationFunctionRectifiedLinear, BNNSActivationFunctionSoftmax, BNNSActivationFunctionPReLUPerChannel}) {
     std::memset(&layer, 0, sizeof layer);
     layer.i_desc = descriptor(BNNSDataLayoutImageCHW, {3, 4, 2}, nullptr);
     layer.o_desc = layer.i_desc;
@@ -133,7 +135,8 @@ TEST_F(DescriptorMisuse, Loss) {
   sweep(attempt_, layer.o_desc, create);
   sweep_word(attempt_, &layer.reduction, create);
   sweep_word(attempt_, &layer.label_smooth, create);
-  for (auto function : {0u, 3u, 6u, 7u, 8u, 9u, 10u, 11u, 0xffffffffu}) {   // those with a struct no larger than this one
+  for (auto function :
+       {0u, 3u, 6u, 7u, 8u, 9u, 10u, 11u, 0xffffffffu}) {  // those with a struct no larger than this one
     std::memcpy(&layer.function, &function, sizeof function);
     try_create(attempt_, create);
   }
@@ -173,7 +176,8 @@ TEST(HandleMisuse, EveryEntryPointRefusesStrangers) {
         BNNSFilterApplyTwoInput(filter, data, data, data + 8),
         BNNSFilterApplyTwoInputBatch(filter, 1, data, 4, data, 4, data + 8, 4),
         BNNSFilterApplyBackwardBatch(filter, 1, data, 4, &d, 4, data, 4, &d, 4, nullptr, nullptr),
-        BNNSFilterApplyBackwardTwoInputBatch(filter, 1, data, 4, &d, 4, data, 4, &d, 4, data, 4, &d, 4, nullptr, nullptr),
+        BNNSFilterApplyBackwardTwoInputBatch(filter, 1, data, 4, &d, 4, data, 4, &d, 4, data, 4, &d, 4, nullptr,
+                                             nullptr),
         BNNSArithmeticFilterApplyBatch(filter, 1, 1, inputs, strides, data + 8, 4),
         BNNSArithmeticFilterApplyBackwardBatch(filter, 1, 1, inputs, strides, deltas, strides, data, 4, &d, 4),
         BNNSLossFilterApplyBatch(filter, 1, data, 4, data, 4, nullptr, 0, data + 8, nullptr, 0),
@@ -190,7 +194,9 @@ TEST(Extensions, ErrorsLogAndSettings) {
   static std::string seen;
   static BNNSExtLogLevel level;
   int calls = 0;
-  BNNSExtSetLogCallback([](BNNSExtLogLevel l, const char* message, void* user) { seen = message, level = l, ++*static_cast<int*>(user); }, &calls);
+  BNNSExtSetLogCallback(
+      [](BNNSExtLogLevel l, const char* message, void* user) { seen = message, level = l, ++*static_cast<int*>(user); },
+      &calls);
   EXPECT_EQ(BNNSFilterApply(nullptr, nullptr, nullptr), -1);
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(level, BNNSExtLogError);

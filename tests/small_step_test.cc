@@ -1,7 +1,7 @@
 // A training step at batch 1 is arithmetic and nothing else: no allocation, no lock, no thread.
 //
-// This binary replaces malloc, posix_memalign, pthread_mutex_lock and syscall with counting versions (the C library finds
-// ours first), so a step that called any of them would be seen.
+// This binary replaces malloc, posix_memalign, pthread_mutex_lock and syscall with counting versions (the C library
+// finds ours first), so a step that called any of them would be seen.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include "bench/mlp_step.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define BNNS_INTERPOSE 0   // sanitizers replace the same functions
+#define BNNS_INTERPOSE 0  // sanitizers replace the same functions
 #else
 #define BNNS_INTERPOSE 1
 #endif
@@ -40,7 +40,7 @@ int pthread_mutex_lock(pthread_mutex_t* mutex) {
   static const auto real = reinterpret_cast<int (*)(pthread_mutex_t*)>(dlsym(RTLD_NEXT, "pthread_mutex_lock"));
   return real(mutex);
 }
-long syscall(long number, ...) {   // the pool's futex calls, and nothing else in this process
+long syscall(long number, ...) {  // the pool's futex calls, and nothing else in this process
   ++system_calls;
   __builtin_va_list arguments;
   __builtin_va_start(arguments, number);
@@ -66,7 +66,7 @@ TEST(SmallStep, AllocatesNothingLocksNothingWakesNobody) {
   if (!BNNS_INTERPOSE) GTEST_SKIP() << "a sanitizer has replaced malloc; the plain build proves this";
   for (auto optimizer : {bench::MlpStep::Optimizer::sgd, bench::MlpStep::Optimizer::adam}) {
     bench::MlpStep step(1, optimizer);
-    for (int i = 0; i < 3; ++i) step.run();   // the scratch shelves settle: blocks grow until each fits every lease
+    for (int i = 0; i < 3; ++i) step.run();  // the scratch shelves settle: blocks grow until each fits every lease
     const size_t threads = threads_of_process();
     allocations = locks = system_calls = 0;
     for (int i = 0; i < 100; ++i) step.run();

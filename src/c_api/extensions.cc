@@ -1,7 +1,6 @@
 // What we add to the C interface.
 
 #include "bnns/bnns_extensions.h"
-
 #include "src/core/error.h"
 #include "src/core/isa.h"
 #include "src/core/log.h"

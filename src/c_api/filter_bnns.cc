@@ -32,7 +32,7 @@ int BNNSFilterApplyBackwardBatch(BNNSFilter handle, size_t batch, const void* in
                                  BNNSNDArrayDescriptor* weights_delta, BNNSNDArrayDescriptor* bias_delta) noexcept {
   return guarded_status("BNNSFilterApplyBackwardBatch", [&] {
     Filter& filter = from_handle(handle);
-    const BackwardCall call{batch,     in,         in_stride,        in_delta,      in_delta_stride, out,
+    const BackwardCall call{batch,      in,        in_stride,        in_delta,      in_delta_stride, out,
                             out_stride, out_delta, out_delta_stride, weights_delta, bias_delta};
     timed("backward", filter, batch, [&] { filter.backward(call); });
   });
@@ -51,7 +51,8 @@ int BNNSFilterApplyTwoInput(BNNSFilter handle, const void*, const void*, void*) 
   return guarded_status("BNNSFilterApplyTwoInput", [&] { refuse_two_inputs(handle); });
 }
 
-int BNNSFilterApplyTwoInputBatch(BNNSFilter handle, size_t, const void*, size_t, const void*, size_t, void*, size_t) noexcept {
+int BNNSFilterApplyTwoInputBatch(BNNSFilter handle, size_t, const void*, size_t, const void*, size_t, void*,
+                                 size_t) noexcept {
   return guarded_status("BNNSFilterApplyTwoInputBatch", [&] { refuse_two_inputs(handle); });
 }
 

@@ -50,11 +50,6 @@ int BNNSPermuteFilterApplyBackwardBatch(BNNSFilter, size_t, Array*, size_t, cons
   return refuse(__func__, -1);
 }
 
-// Dropout
-BNNSFilter BNNSFilterCreateLayerDropout(const BNNSLayerParametersDropout*, const Options*) noexcept {
-  return refuse(__func__, BNNSFilter{});
-}
-
 // Matrix products
 BNNSFilter BNNSFilterCreateLayerBroadcastMatMul(const BNNSLayerParametersBroadcastMatMul*, const Options*) noexcept {
   return refuse(__func__, BNNSFilter{});

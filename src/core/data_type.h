@@ -17,7 +17,7 @@ inline size_t type_bytes(BNNSDataType type) {
   return type_bits(type) / 8;
 }
 
-bool is_known_type(BNNSDataType type) noexcept;        // a storable type of this library
+bool is_known_type(BNNSDataType type) noexcept;  // a storable type of this library
 inline bool is_float(BNNSDataType type) {
   return type == BNNSDataTypeFloat32 || type == BNNSDataTypeFloat16 || type == BNNSDataTypeBFloat16;
 }
@@ -31,6 +31,6 @@ inline bool is_signed(BNNSDataType type) {
   return (static_cast<unsigned>(type) & BNNSDataTypeIntBit) != 0;
 }
 
-const char* type_name(BNNSDataType type) noexcept;     // "f32", "i8", "indexed4", ...; "unknown"
+const char* type_name(BNNSDataType type) noexcept;  // "f32", "i8", "indexed4", ...; "unknown"
 
 }  // namespace bnns

@@ -39,19 +39,32 @@ void store_bits(void* base, size_t index, size_t width, unsigned value) {
 // The integer or float value as stored, before scale and bias.
 double load_number(BNNSDataType type, const void* base, size_t index) {
   switch (type) {
-    case BNNSDataTypeFloat32: return load_raw<float>(base, index);
-    case BNNSDataTypeFloat16: return half_to_float(load_raw<uint16_t>(base, index));
-    case BNNSDataTypeBFloat16: return bfloat16_to_float(load_raw<uint16_t>(base, index));
-    case BNNSDataTypeInt8: return load_raw<int8_t>(base, index);
-    case BNNSDataTypeInt16: return load_raw<int16_t>(base, index);
-    case BNNSDataTypeInt32: return load_raw<int32_t>(base, index);
-    case BNNSDataTypeInt64: return static_cast<double>(load_raw<int64_t>(base, index));
-    case BNNSDataTypeUInt8: return load_raw<uint8_t>(base, index);
-    case BNNSDataTypeUInt16: return load_raw<uint16_t>(base, index);
-    case BNNSDataTypeUInt32: return load_raw<uint32_t>(base, index);
-    case BNNSDataTypeUInt64: return static_cast<double>(load_raw<uint64_t>(base, index));
-    case BNNSDataTypeBoolean: return load_raw<uint8_t>(base, index) != 0;
-    default: break;
+    case BNNSDataTypeFloat32:
+      return load_raw<float>(base, index);
+    case BNNSDataTypeFloat16:
+      return half_to_float(load_raw<uint16_t>(base, index));
+    case BNNSDataTypeBFloat16:
+      return bfloat16_to_float(load_raw<uint16_t>(base, index));
+    case BNNSDataTypeInt8:
+      return load_raw<int8_t>(base, index);
+    case BNNSDataTypeInt16:
+      return load_raw<int16_t>(base, index);
+    case BNNSDataTypeInt32:
+      return load_raw<int32_t>(base, index);
+    case BNNSDataTypeInt64:
+      return static_cast<double>(load_raw<int64_t>(base, index));
+    case BNNSDataTypeUInt8:
+      return load_raw<uint8_t>(base, index);
+    case BNNSDataTypeUInt16:
+      return load_raw<uint16_t>(base, index);
+    case BNNSDataTypeUInt32:
+      return load_raw<uint32_t>(base, index);
+    case BNNSDataTypeUInt64:
+      return static_cast<double>(load_raw<uint64_t>(base, index));
+    case BNNSDataTypeBoolean:
+      return load_raw<uint8_t>(base, index) != 0;
+    default:
+      break;
   }
   const size_t width = type_bits(type);
   const unsigned bits = load_bits(base, index, width);
@@ -64,24 +77,36 @@ void store_integer(void* base, size_t index, double value) {
   constexpr double low = static_cast<double>(std::numeric_limits<T>::min());
   constexpr double high = static_cast<double>(std::numeric_limits<T>::max());
   T stored;
-  if (!(value > low)) stored = std::isnan(value) ? T{0} : std::numeric_limits<T>::min();
-  else if (value >= high) stored = std::numeric_limits<T>::max();
-  else stored = static_cast<T>(value);
+  if (!(value > low))
+    stored = std::isnan(value) ? T{0} : std::numeric_limits<T>::min();
+  else if (value >= high)
+    stored = std::numeric_limits<T>::max();
+  else
+    stored = static_cast<T>(value);
   std::memcpy(static_cast<char*>(base) + index * sizeof(T), &stored, sizeof(T));
 }
 
 // value is already rounded to an integer.
 void store_integer_as(BNNSDataType type, void* base, size_t index, double value) {
   switch (type) {
-    case BNNSDataTypeInt8: return store_integer<int8_t>(base, index, value);
-    case BNNSDataTypeInt16: return store_integer<int16_t>(base, index, value);
-    case BNNSDataTypeInt32: return store_integer<int32_t>(base, index, value);
-    case BNNSDataTypeInt64: return store_integer<int64_t>(base, index, value);
-    case BNNSDataTypeUInt8: return store_integer<uint8_t>(base, index, value);
-    case BNNSDataTypeUInt16: return store_integer<uint16_t>(base, index, value);
-    case BNNSDataTypeUInt32: return store_integer<uint32_t>(base, index, value);
-    case BNNSDataTypeUInt64: return store_integer<uint64_t>(base, index, value);
-    default: break;
+    case BNNSDataTypeInt8:
+      return store_integer<int8_t>(base, index, value);
+    case BNNSDataTypeInt16:
+      return store_integer<int16_t>(base, index, value);
+    case BNNSDataTypeInt32:
+      return store_integer<int32_t>(base, index, value);
+    case BNNSDataTypeInt64:
+      return store_integer<int64_t>(base, index, value);
+    case BNNSDataTypeUInt8:
+      return store_integer<uint8_t>(base, index, value);
+    case BNNSDataTypeUInt16:
+      return store_integer<uint16_t>(base, index, value);
+    case BNNSDataTypeUInt32:
+      return store_integer<uint32_t>(base, index, value);
+    case BNNSDataTypeUInt64:
+      return store_integer<uint64_t>(base, index, value);
+    default:
+      break;
   }
   const size_t width = type_bits(type);
   const double low = is_signed(type) ? -static_cast<double>(1u << (width - 1)) : 0;
@@ -95,7 +120,12 @@ void store_integer_as(BNNSDataType type, void* base, size_t index, double value)
 Elements::Elements(const Tensor& t) : Elements(t, t) {}
 
 Elements::Elements(const Tensor& t, const Tensor& as)
-    : type_(t.type), table_type_(t.table_type), scale_(t.scale), bias_(t.bias), table_(t.table), rank_(as.rank),
+    : type_(t.type),
+      table_type_(t.table_type),
+      scale_(t.scale),
+      bias_(t.bias),
+      table_(t.table),
+      rank_(as.rank),
       count_(as.count) {
   for (size_t j = 0; j < rank_; ++j) {
     const size_t k = as.axis[j];
@@ -117,7 +147,7 @@ void Elements::merge_axes() {
     extent_[kept] = extent_[j];
     stride_[kept++] = stride_[j];
   }
-  if (kept == 0) {   // a single element
+  if (kept == 0) {  // a single element
     extent_[0] = 1;
     stride_[0] = 1;
     kept = 1;
@@ -162,8 +192,10 @@ void Elements::gather(const void* base, size_t first, size_t n, float* room) con
     float* to = room + position;
     if (type_ == BNNSDataTypeFloat32) {
       const float* from = static_cast<const float*>(base) + at;
-      if (stride == 1) std::memcpy(to, from, length * sizeof(float));
-      else for (size_t i = 0; i < length; ++i) to[i] = from[i * stride];
+      if (stride == 1)
+        std::memcpy(to, from, length * sizeof(float));
+      else
+        for (size_t i = 0; i < length; ++i) to[i] = from[i * stride];
     } else if (stride == 1 && type_ == BNNSDataTypeFloat16) {
       half_to_float(static_cast<const uint16_t*>(base) + at, to, length);
     } else if (stride == 1 && type_ == BNNSDataTypeBFloat16) {
@@ -188,8 +220,10 @@ void Elements::scatter(void* base, size_t first, size_t n, const float* values) 
     const float* from = values + position;
     if (type_ == BNNSDataTypeFloat32) {
       float* to = static_cast<float*>(base) + at;
-      if (stride == 1) std::memcpy(to, from, length * sizeof(float));
-      else for (size_t i = 0; i < length; ++i) to[i * stride] = from[i];
+      if (stride == 1)
+        std::memcpy(to, from, length * sizeof(float));
+      else
+        for (size_t i = 0; i < length; ++i) to[i * stride] = from[i];
     } else if (stride == 1 && type_ == BNNSDataTypeFloat16) {
       float_to_half(from, static_cast<uint16_t*>(base) + at, length);
     } else if (stride == 1 && type_ == BNNSDataTypeBFloat16) {
@@ -235,10 +269,12 @@ float load_element(const Tensor& t, const void* base, size_t offset) noexcept {
 
 int64_t load_integer(const Tensor& t, const void* base, size_t offset) noexcept {
   switch (t.type) {
-    case BNNSDataTypeInt64: return load_raw<int64_t>(base, offset);
+    case BNNSDataTypeInt64:
+      return load_raw<int64_t>(base, offset);
     case BNNSDataTypeUInt64:
       return static_cast<int64_t>(std::min<uint64_t>(load_raw<uint64_t>(base, offset), INT64_MAX));
-    default: return static_cast<int64_t>(load_number(t.type, base, offset));   // up to 32 bits: exact in double
+    default:
+      return static_cast<int64_t>(load_number(t.type, base, offset));  // up to 32 bits: exact in double
   }
 }
 

@@ -21,7 +21,7 @@
 
 namespace bnns {
 
-inline constexpr size_t kBlock = 512;   // 2 KiB of f32: three or four blocks fit in L1 beside their sources
+inline constexpr size_t kBlock = 512;  // 2 KiB of f32: three or four blocks fit in L1 beside their sources
 
 class Elements {
  public:
@@ -32,7 +32,7 @@ class Elements {
   Elements(const Tensor& t, const Tensor& as);
 
   size_t count() const { return count_; }
-  bool direct() const { return direct_; }   // dense f32: blocks are pointers into the tensor
+  bool direct() const { return direct_; }  // dense f32: blocks are pointers into the tensor
 
   // Elements [first, first + n) as f32. base is the sample's first element; room has space for n values.
   const float* read(const void* base, size_t first, size_t n, float* room) const {
@@ -67,7 +67,7 @@ class Elements {
   float scale_ = 1, bias_ = 0;
   const void* table_ = nullptr;
   size_t rank_ = 0, count_ = 0;
-  size_t extent_[kMaxRank] = {}, stride_[kMaxRank] = {};   // fastest first, neighbours merged where they are dense
+  size_t extent_[kMaxRank] = {}, stride_[kMaxRank] = {};  // fastest first, neighbours merged where they are dense
   bool direct_ = false;
 };
 

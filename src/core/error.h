@@ -27,7 +27,7 @@ class Error : public std::exception {
 
  private:
   ErrorKind kind_;
-  int code_;   // what an int entry point returns
+  int code_;  // what an int entry point returns
   char text_[kTextSize] = "";
 };
 

@@ -4,13 +4,20 @@ namespace bnns {
 
 const char* filter_kind_name(FilterKind kind) noexcept {
   switch (kind) {
-    case FilterKind::activation: return "activation";
-    case FilterKind::arithmetic: return "arithmetic";
-    case FilterKind::dropout: return "dropout";
-    case FilterKind::fully_connected: return "fully_connected";
-    case FilterKind::loss: return "loss";
-    case FilterKind::normalization: return "normalization";
-    case FilterKind::pooling: return "pooling";
+    case FilterKind::activation:
+      return "activation";
+    case FilterKind::arithmetic:
+      return "arithmetic";
+    case FilterKind::dropout:
+      return "dropout";
+    case FilterKind::fully_connected:
+      return "fully_connected";
+    case FilterKind::loss:
+      return "loss";
+    case FilterKind::normalization:
+      return "normalization";
+    case FilterKind::pooling:
+      return "pooling";
   }
   return "unknown";
 }
@@ -19,19 +26,27 @@ namespace {
 
 const char* own_forward(FilterKind kind) {
   switch (kind) {
-    case FilterKind::arithmetic: return "BNNSArithmeticFilterApplyBatch";
-    case FilterKind::loss: return "BNNSLossFilterApplyBatch";
-    case FilterKind::normalization: return "BNNSNormalizationFilterApplyBatch";
-    default: return "BNNSFilterApplyBatch";
+    case FilterKind::arithmetic:
+      return "BNNSArithmeticFilterApplyBatch";
+    case FilterKind::loss:
+      return "BNNSLossFilterApplyBatch";
+    case FilterKind::normalization:
+      return "BNNSNormalizationFilterApplyBatch";
+    default:
+      return "BNNSFilterApplyBatch";
   }
 }
 
 const char* own_backward(FilterKind kind) {
   switch (kind) {
-    case FilterKind::arithmetic: return "BNNSArithmeticFilterApplyBackwardBatch";
-    case FilterKind::loss: return "BNNSLossFilterApplyBackwardBatch";
-    case FilterKind::normalization: return "BNNSNormalizationFilterApplyBackwardBatch";
-    default: return "BNNSFilterApplyBackwardBatch";
+    case FilterKind::arithmetic:
+      return "BNNSArithmeticFilterApplyBackwardBatch";
+    case FilterKind::loss:
+      return "BNNSLossFilterApplyBackwardBatch";
+    case FilterKind::normalization:
+      return "BNNSNormalizationFilterApplyBackwardBatch";
+    default:
+      return "BNNSFilterApplyBackwardBatch";
   }
 }
 

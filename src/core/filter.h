@@ -61,8 +61,8 @@ class Filter {
   Options options_;
 
  private:
-  static constexpr uint64_t kMagic = 0x4f70656e424e4e53;   // "OpenBNNS": catches handles that are not ours
-  volatile uint64_t magic_ = kMagic;   // volatile: the store in retire() must survive dead-store elimination
+  static constexpr uint64_t kMagic = 0x4f70656e424e4e53;  // "OpenBNNS": catches handles that are not ours
+  volatile uint64_t magic_ = kMagic;  // volatile: the store in retire() must survive dead-store elimination
   FilterKind kind_;
 };
 

@@ -47,18 +47,25 @@ void set_max_isa(Isa cap) noexcept {
 }
 
 bool parse_isa(std::string_view name, Isa* isa) noexcept {
-  if (name == "sse4" || name == "baseline") *isa = Isa::baseline;
-  else if (name == "avx2") *isa = Isa::avx2;
-  else if (name == "avx512") *isa = Isa::avx512;
-  else return false;
+  if (name == "sse4" || name == "baseline")
+    *isa = Isa::baseline;
+  else if (name == "avx2")
+    *isa = Isa::avx2;
+  else if (name == "avx512")
+    *isa = Isa::avx512;
+  else
+    return false;
   return true;
 }
 
 const char* isa_name(Isa isa) noexcept {
   switch (isa) {
-    case Isa::avx512: return "avx512";
-    case Isa::avx2: return "avx2";
-    default: break;
+    case Isa::avx512:
+      return "avx512";
+    case Isa::avx2:
+      return "avx2";
+    default:
+      break;
   }
 #if defined(__x86_64__)
   return "sse4";

@@ -7,10 +7,10 @@
 
 namespace bnns {
 
-enum class Isa : int { baseline = 0, avx2 = 1, avx512 = 2 };   // baseline: SSE4.2 on x86-64, NEON on arm64
+enum class Isa : int { baseline = 0, avx2 = 1, avx512 = 2 };  // baseline: SSE4.2 on x86-64, NEON on arm64
 
 namespace detail {
-extern std::atomic<int> chosen_isa;   // -1 until first asked
+extern std::atomic<int> chosen_isa;  // -1 until first asked
 int detect_isa() noexcept;
 }  // namespace detail
 
@@ -20,9 +20,9 @@ inline Isa isa() noexcept {
   return static_cast<Isa>(chosen >= 0 ? chosen : detail::detect_isa());
 }
 
-Isa best_isa() noexcept;                             // what the machine has, ignoring caps
-void set_max_isa(Isa cap) noexcept;                  // never above best_isa()
-bool parse_isa(std::string_view name, Isa* isa) noexcept;   // "sse4" (or "baseline"), "avx2", "avx512"
+Isa best_isa() noexcept;                                   // what the machine has, ignoring caps
+void set_max_isa(Isa cap) noexcept;                        // never above best_isa()
+bool parse_isa(std::string_view name, Isa* isa) noexcept;  // "sse4" (or "baseline"), "avx2", "avx512"
 const char* isa_name(Isa isa) noexcept;
 
 }  // namespace bnns

@@ -10,7 +10,7 @@
 namespace bnns {
 namespace {
 
-std::atomic<int> verbose_level{-1};   // -1 until BNNS_VERBOSE was read
+std::atomic<int> verbose_level{-1};  // -1 until BNNS_VERBOSE was read
 
 int level_from_environment() noexcept {
   const char* text = std::getenv("BNNS_VERBOSE");
@@ -49,12 +49,18 @@ void log_message(BNNSExtLogLevel message_level, const char* message) noexcept {
     target = callback;
     user = callback_user;
   }
-  if (target) target(message_level, message, user);   // outside the lock: the callback may call the library
+  if (target) target(message_level, message, user);  // outside the lock: the callback may call the library
   if (level() <= 0) return;
   switch (message_level) {
-    case BNNSExtLogError: std::fprintf(stderr, "bnns_verbose,error,%s\n", message); break;
-    case BNNSExtLogInfo: std::fprintf(stderr, "bnns_verbose,unsupported,%s\n", message); break;
-    case BNNSExtLogVerbose: std::fprintf(stderr, "bnns_verbose,%s\n", message); break;
+    case BNNSExtLogError:
+      std::fprintf(stderr, "bnns_verbose,error,%s\n", message);
+      break;
+    case BNNSExtLogInfo:
+      std::fprintf(stderr, "bnns_verbose,unsupported,%s\n", message);
+      break;
+    case BNNSExtLogVerbose:
+      std::fprintf(stderr, "bnns_verbose,%s\n", message);
+      break;
   }
 }
 

@@ -11,7 +11,7 @@ namespace bnns {
 
 void set_log_callback(BNNSExtLogCallback callback, void* user) noexcept;
 void log_message(BNNSExtLogLevel level, const char* message) noexcept;
-bool verbose() noexcept;   // a relaxed load after the first call
+bool verbose() noexcept;  // a relaxed load after the first call
 
 // One verbose line for one call: "bnns_verbose,apply,fully_connected f32 i784 o128,batch 32,avx512,12.3 us".
 class CallTimer {

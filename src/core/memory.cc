@@ -60,7 +60,7 @@ void* ScratchShelf::take(size_t bytes) {
     void* block = slot.exchange(nullptr, std::memory_order_acquire);
     if (!block) continue;
     if (*static_cast<size_t*>(block) >= bytes) return block;
-    release(options_, block);   // too small: a larger one takes its place when it returns
+    release(options_, block);  // too small: a larger one takes its place when it returns
     break;
   }
   void* block = allocate(options_, checked_add(bytes, kAlignment, "scratch"), "scratch");

@@ -12,7 +12,7 @@
 
 namespace bnns {
 
-inline constexpr size_t kAlignment = 64;   // a cache line and an AVX-512 vector
+inline constexpr size_t kAlignment = 64;  // a cache line and an AVX-512 vector
 
 // BNNSFilterParameters, checked. The default object means: private copies, all threads, posix_memalign.
 struct Options {
@@ -61,7 +61,7 @@ class Buffer {
 // A trained tensor of a filter: the client's memory (BNNSFlagsUseClientPtr) or a private copy made at creation.
 class Parameter {
  public:
-  Parameter() = default;                                            // absent
+  Parameter() = default;  // absent
   Parameter(const Tensor& tensor, const Options& options, const char* what);
 
   bool present() const { return tensor_.data != nullptr; }
@@ -102,10 +102,10 @@ class ScratchShelf {
   };
 
  private:
-  void* take(size_t bytes);          // a block whose first kAlignment bytes hold its capacity
+  void* take(size_t bytes);  // a block whose first kAlignment bytes hold its capacity
   void put(void* block) noexcept;
 
-  static constexpr size_t kSlots = 8;   // more concurrent applies than this allocate and free
+  static constexpr size_t kSlots = 8;  // more concurrent applies than this allocate and free
   Options options_;
   std::atomic<void*> slots_[kSlots] = {};
 };

@@ -50,12 +50,12 @@ size_t machine_threads() noexcept {
   if (sched_getaffinity(0, sizeof mask, &mask) == 0) count = std::min<size_t>(count, std::max(1, CPU_COUNT(&mask)));
   try {
     if (const size_t quota = cgroup_threads()) count = std::min(count, quota);
-  } catch (...) {   // an unreadable cgroup file is no reason to fail
+  } catch (...) {  // an unreadable cgroup file is no reason to fail
   }
   return std::clamp<size_t>(count, 1, kMaxThreads);
 }
 
-std::atomic<size_t> default_thread_count{0};   // 0: not asked yet
+std::atomic<size_t> default_thread_count{0};  // 0: not asked yet
 
 inline void cpu_relax() {
 #if defined(__x86_64__)
@@ -134,7 +134,7 @@ class Pool {
       try {
         workers_[worker_count_].thread = std::thread([this, slot = worker_count_] { loop(slot); });
       } catch (const std::system_error&) {
-        break;   // fewer threads, same results
+        break;  // fewer threads, same results
       }
       ++worker_count_;
     }

@@ -20,7 +20,7 @@ inline constexpr size_t kMaxThreads = 256;
 
 // min(affinity mask, cgroup quota rounded up, online CPUs), or BNNS_NUM_THREADS; at least 1.
 size_t default_threads() noexcept;
-void set_default_threads(size_t threads) noexcept;   // 0 returns to the machine's number
+void set_default_threads(size_t threads) noexcept;  // 0 returns to the machine's number
 
 // How many threads a call should use: n_threads from the filter parameters (0 = default), no more than there are
 // tasks, and one thread per kMinThreadWork of work (in bytes touched or multiply-adds) so that tiny problems stay on

@@ -54,7 +54,7 @@ TEST(ParallelFor, ManyCallersAtOnce) {
 TEST(ParallelFor, WorksAfterFork) {
   parallel_for(8, 4, [](size_t, size_t) {});
   std::atomic<bool> stop{false};
-  std::thread busy([&] {   // fork while another thread is inside a parallel call
+  std::thread busy([&] {  // fork while another thread is inside a parallel call
     while (!stop) parallel_for(50, 4, [](size_t, size_t) {});
   });
   for (int child = 0; child < 20; ++child) {

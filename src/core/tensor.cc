@@ -58,11 +58,18 @@ size_t layout_rank(BNNSDataLayout layout) noexcept {
   const unsigned value = static_cast<unsigned>(layout), rank = value >> 16, variant = value & 0xffff;
   if (rank < 1 || rank > kMaxRank) return SIZE_MAX;
   if (variant == kGenericLayout || variant == (kGenericLayout | kFirstMajorBit)) return rank;
-  static constexpr BNNSDataLayout kSpecial[] = {
-      BNNSDataLayoutVector, BNNSDataLayoutRowMajorMatrix, BNNSDataLayoutColumnMajorMatrix,
-      BNNSDataLayoutFullyConnectedSparse, BNNSDataLayoutImageCHW, BNNSDataLayoutSNE, BNNSDataLayoutNSE,
-      BNNSDataLayoutMHA_DHK, BNNSDataLayoutConvolutionWeightsOIHW, BNNSDataLayoutConvolutionWeightsOIHrWr,
-      BNNSDataLayoutConvolutionWeightsIOHrWr, BNNSDataLayoutConvolutionWeightsOIHW_Pack32};
+  static constexpr BNNSDataLayout kSpecial[] = {BNNSDataLayoutVector,
+                                                BNNSDataLayoutRowMajorMatrix,
+                                                BNNSDataLayoutColumnMajorMatrix,
+                                                BNNSDataLayoutFullyConnectedSparse,
+                                                BNNSDataLayoutImageCHW,
+                                                BNNSDataLayoutSNE,
+                                                BNNSDataLayoutNSE,
+                                                BNNSDataLayoutMHA_DHK,
+                                                BNNSDataLayoutConvolutionWeightsOIHW,
+                                                BNNSDataLayoutConvolutionWeightsOIHrWr,
+                                                BNNSDataLayoutConvolutionWeightsIOHrWr,
+                                                BNNSDataLayoutConvolutionWeightsOIHW_Pack32};
   for (BNNSDataLayout known : kSpecial) {
     if (known == layout) return rank;
   }
@@ -119,7 +126,7 @@ Tensor resolve(const BNNSNDArrayDescriptor& d, const char* op, const char* field
     }
     t.span = checked_add(last, 1, field);
   }
-  checked_mul(t.span, type_bits(t.type), field);   // so that byte counts cannot wrap anywhere below
+  checked_mul(t.span, type_bits(t.type), field);  // so that byte counts cannot wrap anywhere below
   return t;
 }
 
@@ -174,7 +181,7 @@ std::string Tensor::text() const {
 
 void check_data(const void* data, BNNSDataType type, const char* op, const char* field, const char* part) {
   if (!data) fail_invalid("%s: %s%s is NULL, expected %s data", op, field, part, type_name(type));
-  const size_t bytes = type_bytes(type);   // 0, 1, 2, 4 or 8
+  const size_t bytes = type_bytes(type);  // 0, 1, 2, 4 or 8
   if (bytes > 1 && (reinterpret_cast<uintptr_t>(data) & (bytes - 1)) != 0) {
     fail_invalid("%s: %s%s is %p, expected a multiple of %zu for %s", op, field, part, data, bytes, type_name(type));
   }

@@ -23,15 +23,15 @@ struct Tensor {
   BNNSDataType type = BNNSDataTypeFloat32;
   size_t rank = 0;
   size_t size[kMaxRank] = {};
-  size_t stride[kMaxRank] = {};   // in elements, paired with size
-  uint8_t axis[kMaxRank] = {};    // stride position -> size axis
-  size_t count = 0;               // elements
-  size_t span = 0;                // offset of the last element + 1, in elements
-  bool dense = false;             // elements fill the span without gaps
-  bool accumulate = false;        // gradients are added to what is there
+  size_t stride[kMaxRank] = {};  // in elements, paired with size
+  uint8_t axis[kMaxRank] = {};   // stride position -> size axis
+  size_t count = 0;              // elements
+  size_t span = 0;               // offset of the last element + 1, in elements
+  bool dense = false;            // elements fill the span without gaps
+  bool accumulate = false;       // gradients are added to what is there
   void* data = nullptr;
-  float scale = 1, bias = 0;      // integer x means scale * x + bias
-  const void* table = nullptr;    // indexed types: 2^width values of table_type
+  float scale = 1, bias = 0;    // integer x means scale * x + bias
+  const void* table = nullptr;  // indexed types: 2^width values of table_type
   BNNSDataType table_type = BNNSDataTypeFloat32;
 
   bool is(BNNSDataType t) const { return type == t; }
@@ -39,7 +39,7 @@ struct Tensor {
   size_t span_bytes() const { return (span * type_bits(type) + 7) / 8; }
   // Elements from one sample to the next when the caller gives batch stride 0.
   size_t sample_stride() const;
-  std::string text() const;       // "f32 28x28x3"
+  std::string text() const;  // "f32 28x28x3"
 };
 
 // Rank of a layout, or SIZE_MAX for a value that is none of the 28 layouts.

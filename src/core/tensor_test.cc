@@ -30,7 +30,7 @@ TEST(Layout, Ranks) {
 struct StrideCase {
   BNNSDataLayout layout;
   std::vector<size_t> size;
-  std::vector<size_t> stride;   // expected stride of each size axis when the descriptor gives none
+  std::vector<size_t> stride;  // expected stride of each size axis when the descriptor gives none
 };
 
 // Worked from the table: the stride of size[k] is the product of the extents of all faster axes.
@@ -38,14 +38,14 @@ TEST(Resolve, DefaultStridesOfEveryLayout) {
   const StrideCase cases[] = {
       {BNNSDataLayoutVector, {5}, {1}},
       {BNNSDataLayout1DFirstMajor, {5}, {1}},
-      {BNNSDataLayoutRowMajorMatrix, {3, 4}, {1, 3}},       // columns, rows
-      {BNNSDataLayoutColumnMajorMatrix, {3, 4}, {1, 3}},    // rows, columns
+      {BNNSDataLayoutRowMajorMatrix, {3, 4}, {1, 3}},     // columns, rows
+      {BNNSDataLayoutColumnMajorMatrix, {3, 4}, {1, 3}},  // rows, columns
       {BNNSDataLayout2DLastMajor, {3, 4}, {1, 3}},
       {BNNSDataLayout2DFirstMajor, {3, 4}, {4, 1}},
       {BNNSDataLayoutImageCHW, {2, 3, 4}, {1, 2, 6}},
       {BNNSDataLayoutSNE, {2, 3, 4}, {1, 2, 6}},
       {BNNSDataLayoutNSE, {2, 3, 4}, {1, 2, 6}},
-      {BNNSDataLayoutMHA_DHK, {2, 3, 4}, {1, 8, 2}},        // d*s0 + h*s1 + k*s2: s1 = 2, s2 = 2*4
+      {BNNSDataLayoutMHA_DHK, {2, 3, 4}, {1, 8, 2}},  // d*s0 + h*s1 + k*s2: s1 = 2, s2 = 2*4
       {BNNSDataLayout3DFirstMajor, {2, 3, 4}, {12, 4, 1}},
       {BNNSDataLayoutConvolutionWeightsOIHW, {2, 3, 4, 5}, {1, 2, 6, 24}},
       {BNNSDataLayout4DFirstMajor, {2, 3, 4, 5}, {60, 20, 5, 1}},
@@ -70,14 +70,15 @@ TEST(Resolve, MixedAndPaddedStrides) {
   EXPECT_EQ(t.span, 1 + 1 + 2 * 8 + 3 * 24u);
   EXPECT_EQ(t.sample_stride(), 4 * 24u);
 
-  d = descriptor(BNNSDataLayout2DFirstMajor, {3, 4}, nullptr);   // stride[0] is the last axis'
+  d = descriptor(BNNSDataLayout2DFirstMajor, {3, 4}, nullptr);  // stride[0] is the last axis'
   d.stride[0] = 2;
   t = resolve(d, "test", "d");
   EXPECT_EQ(std::vector<size_t>(t.stride, t.stride + 2), (std::vector<size_t>{8, 2}));
 }
 
 TEST(Resolve, Pack32PadsTheLastGroup) {
-  const Tensor t = resolve(descriptor(BNNSDataLayoutConvolutionWeightsOIHW_Pack32, {3, 3, 2, 33}, nullptr), "test", "d");
+  const Tensor t =
+      resolve(descriptor(BNNSDataLayoutConvolutionWeightsOIHW_Pack32, {3, 3, 2, 33}, nullptr), "test", "d");
   EXPECT_EQ(t.count, 3 * 3 * 2 * 33u);
   EXPECT_EQ(t.span, 2 * 32 * 3 * 3 * 2u);
 }
@@ -117,7 +118,7 @@ TEST(Sizes, DataSizeFollowsTheSpecification) {
   EXPECT_EQ(BNNSNDArrayGetDataSize(&d), (1 + 1 + 16 + 72) * 4u);
   d.data = nullptr;
   EXPECT_EQ(BNNSNDArrayGetDataSize(&d), 0u);
-  for (auto type : {BNNSDataTypeInt4, BNNSDataTypeUInt1, BNNSDataTypeIndexed4}) {   // 0 on the original too
+  for (auto type : {BNNSDataTypeInt4, BNNSDataTypeUInt1, BNNSDataTypeIndexed4}) {  // 0 on the original too
     auto narrow = descriptor(BNNSDataLayoutVector, {8}, data, type);
     narrow.table_data = data;
     narrow.table_data_type = BNNSDataTypeFloat32;
@@ -132,7 +133,7 @@ TEST(Sizes, DataSizeFollowsTheSpecification) {
   t.shape[0] = 3, t.shape[1] = 4;
   t.stride[0] = 4, t.stride[1] = 1;
   EXPECT_EQ(BNNSTensorGetAllocationSize(&t), 24u);
-  t.stride[0] = 0;   // literal: all rows are one row
+  t.stride[0] = 0;  // literal: all rows are one row
   EXPECT_EQ(BNNSTensorGetAllocationSize(&t), 8u);
   t.shape[1] = -1;
   EXPECT_EQ(BNNSTensorGetAllocationSize(&t), SIZE_MAX);
@@ -151,7 +152,9 @@ TEST(Elements, ReadsStridedBlocks) {
   const Elements elements(t);
   EXPECT_FALSE(elements.direct());
   std::vector<float> want;
-  for (size_t c = 0; c < 5; ++c) for (size_t y = 0; y < 4; ++y) for (size_t x = 0; x < 3; ++x) want.push_back(float(2 * x + 7 * y + 30 * c));
+  for (size_t c = 0; c < 5; ++c)
+    for (size_t y = 0; y < 4; ++y)
+      for (size_t x = 0; x < 3; ++x) want.push_back(float(2 * x + 7 * y + 30 * c));
   for (size_t first = 0; first < 60; ++first) {
     for (size_t n = 1; first + n <= 60; ++n) {
       float room[60];
@@ -189,7 +192,8 @@ TEST(Elements, IntegersConvertBothWays) {
   uint8_t unsigned_narrow[7];
   Elements(resolve(vector_descriptor(7, wide, BNNSDataTypeInt32), "t", "d")).write(wide, 0, 7, values);
   Elements(resolve(vector_descriptor(7, narrow, BNNSDataTypeInt8), "t", "d")).write(narrow, 0, 7, values);
-  Elements(resolve(vector_descriptor(7, unsigned_narrow, BNNSDataTypeUInt8), "t", "d")).write(unsigned_narrow, 0, 7, values);
+  Elements(resolve(vector_descriptor(7, unsigned_narrow, BNNSDataTypeUInt8), "t", "d"))
+      .write(unsigned_narrow, 0, 7, values);
   EXPECT_EQ(std::vector<int>(wide, wide + 7), (std::vector<int>{2, -2, 300, 2, -1000000000, INT32_MAX, 0}));
   EXPECT_EQ(std::vector<int>(narrow, narrow + 7), (std::vector<int>{2, -2, 127, 2, -128, 127, 0}));
   EXPECT_EQ(std::vector<int>(unsigned_narrow, unsigned_narrow + 7), (std::vector<int>{2, 0, 255, 2, 0, 255, 0}));
@@ -199,7 +203,7 @@ TEST(Elements, IntegersConvertBothWays) {
   float room[2];
   EXPECT_EQ(Elements(resolve(d, "t", "d")).read(narrow, 0, 2, room)[0], 5.0f);
   EXPECT_EQ(room[1], 1.0f);
-  const float back[] = {5, 1};   // 5/.5-3 = 7, 1/.5-3 = -1: the header's rule, not the inverse
+  const float back[] = {5, 1};  // 5/.5-3 = 7, 1/.5-3 = -1: the header's rule, not the inverse
   Elements(resolve(d, "t", "d")).write(narrow, 0, 2, back);
   EXPECT_EQ(narrow[0], 7);
   EXPECT_EQ(narrow[1], -1);
@@ -220,7 +224,7 @@ TEST(Elements, SubByteTypes) {
   EXPECT_EQ(std::vector<float>(got, got + 4), (std::vector<float>{4, -2, -5, 1}));
   got = read(BNNSDataTypeInt1, 8);
   EXPECT_EQ(std::vector<float>(got, got + 8), (std::vector<float>{0, 0, -1, 0, 0, -1, -1, -1}));
-  got = read(BNNSDataTypeUInt3, 8);   // 0xf01be4 = 111 100 000 001 101 111 100 100
+  got = read(BNNSDataTypeUInt3, 8);  // 0xf01be4 = 111 100 000 001 101 111 100 100
   EXPECT_EQ(std::vector<float>(got, got + 8), (std::vector<float>{4, 4, 7, 5, 1, 0, 4, 7}));
   for (auto type : {BNNSDataTypeInt1, BNNSDataTypeInt2, BNNSDataTypeInt4, BNNSDataTypeUInt1, BNNSDataTypeUInt2,
                     BNNSDataTypeUInt3, BNNSDataTypeUInt4, BNNSDataTypeUInt6}) {

@@ -70,7 +70,7 @@ class Random {
   uint64_t state_;
 };
 
-inline constexpr uint32_t kPoisonBits = 0x7fc0dead;   // a quiet NaN that no arithmetic produces
+inline constexpr uint32_t kPoisonBits = 0x7fc0dead;  // a quiet NaN that no arithmetic produces
 inline float poison() {
   return std::bit_cast<float>(kPoisonBits);
 }

@@ -15,13 +15,17 @@ bool is_saturating(BNNSActivationFunction function) {
 // The size axis of W that runs over outputs; the other one runs over inputs.
 size_t output_axis(const Tensor& w) {
   switch (w.layout) {
-    case BNNSDataLayoutRowMajorMatrix: return 1;      // size = {in, out}
-    case BNNSDataLayoutColumnMajorMatrix:             // size = {out, in}
+    case BNNSDataLayoutRowMajorMatrix:
+      return 1;                            // size = {in, out}
+    case BNNSDataLayoutColumnMajorMatrix:  // size = {out, in}
     case BNNSDataLayout2DFirstMajor:
-    case BNNSDataLayout2DLastMajor: return 0;
+    case BNNSDataLayout2DLastMajor:
+      return 0;
     default:
-      fail_invalid("%s: w_desc.layout is 0x%x, expected RowMajorMatrix, ColumnMajorMatrix, 2DFirstMajor or "
-                   "2DLastMajor", kOp, static_cast<unsigned>(w.layout));
+      fail_invalid(
+          "%s: w_desc.layout is 0x%x, expected RowMajorMatrix, ColumnMajorMatrix, 2DFirstMajor or "
+          "2DLastMajor",
+          kOp, static_cast<unsigned>(w.layout));
   }
 }
 
@@ -96,7 +100,10 @@ std::string FullyConnectedProblem::text() const {
 }
 
 FullyConnectedFilter::FullyConnectedFilter(const Options& options, const FullyConnectedProblem& problem)
-    : Filter(kKind, options), problem_(problem), weights_(problem.w, options, "the weights"),
-      bias_(problem.has_bias() ? Parameter(problem.b, options, "the bias") : Parameter()), scratch_(options) {}
+    : Filter(kKind, options),
+      problem_(problem),
+      weights_(problem.w, options, "the weights"),
+      bias_(problem.has_bias() ? Parameter(problem.b, options, "the bias") : Parameter()),
+      scratch_(options) {}
 
 }  // namespace bnns

@@ -15,15 +15,15 @@
 namespace bnns {
 
 struct FullyConnectedProblem {
-  Tensor x, w, y, b;                  // one sample each; b.count is 0 without a bias
-  size_t inputs = 0, outputs = 0;     // I, O
-  size_t output_axis = 1;             // the size axis of W that runs over O
+  Tensor x, w, y, b;               // one sample each; b.count is 0 without a bias
+  size_t inputs = 0, outputs = 0;  // I, O
+  size_t output_axis = 1;          // the size axis of W that runs over O
   Activation activation;
-  bool integer = false;               // integer data, exact sums, IntegerLinearSaturate at the end
+  bool integer = false;  // integer data, exact sums, IntegerLinearSaturate at the end
   int32_t iscale = 0, ioffset = 0, ishift = 0;
 
   bool has_bias() const { return b.count != 0; }
-  std::string text() const;           // "fully_connected f32 i784 o128 relu"
+  std::string text() const;  // "fully_connected f32 i784 o128 relu"
 };
 
 // Every check of BNNSLayerParametersFullyConnected.
@@ -39,7 +39,7 @@ class FullyConnectedFilter final : public Filter {
   std::string text() const override { return problem_.text(); }
 
  private:
-  struct Gradients;   // the checked arguments of backward
+  struct Gradients;  // the checked arguments of backward
   Gradients check_backward(const BackwardCall& call) const;
   void upstream_gradient(const BackwardCall& call, const Gradients& wanted, float* g);
   void multiply(const GemmProblem& product, const Lens& a, const Lens& b, const GemmOutput& c, const float* bias,

@@ -20,7 +20,7 @@ constexpr const char* kOp = "fully_connected";
 struct FullyConnectedFilter::Gradients {
   Tensor dy, dx, dw, db;
   size_t in_stride = 0, out_stride = 0, dy_stride = 0, dx_stride = 0;
-  bool recompute = false;   // act' needs the pre-activation, which needs X and W
+  bool recompute = false;  // act' needs the pre-activation, which needs X and W
 };
 
 // Everything that can be wrong is found here, before anything is written.
@@ -54,7 +54,7 @@ FullyConnectedFilter::Gradients FullyConnectedFilter::check_backward(const Backw
   if (call.weights_delta) {
     wanted.dw = resolve_delta(call.weights_delta, p.w, kOp, "weights_delta");
     Tensor& dw = wanted.dw;
-    if (dw.layout != p.w.layout) {   // as many elements in another layout: the same memory order, dense
+    if (dw.layout != p.w.layout) {  // as many elements in another layout: the same memory order, dense
       if (!dw.dense) fail_invalid("%s: weights_delta has another layout than w_desc; expected it dense then", kOp);
       const BNNSDataType type = dw.type;
       const bool accumulate = dw.accumulate;
@@ -71,7 +71,8 @@ FullyConnectedFilter::Gradients FullyConnectedFilter::check_backward(const Backw
                    kOp);
   }
   if (call.bias_delta) {
-    wanted.db = resolve_delta(call.bias_delta, p.has_bias() ? p.b : vector_tensor(p.outputs, nullptr), kOp, "bias_delta");
+    wanted.db =
+        resolve_delta(call.bias_delta, p.has_bias() ? p.b : vector_tensor(p.outputs, nullptr), kOp, "bias_delta");
     check_disjoint(wanted.db.data, wanted.db.span_bytes(), "bias_delta", wanted.dy.data, dy_bytes, "out_delta", kOp);
   }
   return wanted;
@@ -145,13 +146,14 @@ void FullyConnectedFilter::backward(const BackwardCall& call) {
   const size_t g_floats = own_g ? checked_mul(batch, p.outputs, kOp) : 0;
   const size_t db_floats = call.bias_delta && !db.direct() ? p.outputs : 0;
   ScratchShelf::Lease lease(scratch_, (g_floats + db_floats + x.scratch_floats() + w.scratch_floats() +
-                                       std::max(dw.scratch_floats(), dx.scratch_floats())) * sizeof(float));
+                                       std::max(dw.scratch_floats(), dx.scratch_floats())) *
+                                          sizeof(float));
   float* g_room = lease.as<float>();
   float* db_room = g_room + g_floats;
   float* room = db_room + db_floats;
   x.prepare(room, options_.n_threads);
   w.prepare(room += x.scratch_floats(), options_.n_threads);
-  room += w.scratch_floats();   // dW and dX take turns here
+  room += w.scratch_floats();  // dW and dX take turns here
 
   Lens upstream = g.lens();
   if (own_g) {
@@ -169,8 +171,10 @@ void FullyConnectedFilter::backward(const BackwardCall& call) {
     float* to = db_floats ? db_room : static_cast<float*>(wanted.db.data);
     fully_connected_bias_gradient(rows, batch, own_g ? p.outputs : wanted.dy_stride, p.outputs,
                                   !db_floats && wanted.db.accumulate, to);
-    if (db_floats && wanted.db.accumulate) db.accumulate(wanted.db.data, 0, p.outputs, to);
-    else if (db_floats) db.write(wanted.db.data, 0, p.outputs, to);
+    if (db_floats && wanted.db.accumulate)
+      db.accumulate(wanted.db.data, 0, p.outputs, to);
+    else if (db_floats)
+      db.write(wanted.db.data, 0, p.outputs, to);
   }
   if (call.in_delta) {
     dx.use(room);

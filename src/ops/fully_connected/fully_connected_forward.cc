@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kOp = "fully_connected";
 
-__extension__ typedef __int128 Wide;   // iscale times a sum of 32-bit products passes 64 bits
+__extension__ typedef __int128 Wide;  // iscale times a sum of 32-bit products passes 64 bits
 
 // What the epilogue does to a finished block of Y.
 struct Finish {
@@ -49,8 +49,8 @@ void FullyConnectedFilter::linear(size_t batch, const Lens& x, const Lens& w, fl
   ScratchShelf::Lease lease(scratch_, p.has_bias() ? p.outputs * sizeof(float) : 0);
   const float* bias = nullptr;
   if (p.has_bias()) bias = Elements(p.b).read(bias_.tensor().data, 0, p.outputs, lease.as<float>());
-  multiply({batch, p.outputs, p.inputs, bias ? GemmInit::bias_columns : GemmInit::overwrite}, x, w,
-           {y, p.outputs, 1}, bias, {});
+  multiply({batch, p.outputs, p.inputs, bias ? GemmInit::bias_columns : GemmInit::overwrite}, x, w, {y, p.outputs, 1},
+           bias, {});
 }
 
 void FullyConnectedFilter::forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride) {
@@ -81,7 +81,8 @@ void FullyConnectedFilter::forward(size_t batch, const void* in, size_t in_strid
   const GemmProblem product{batch, p.outputs, p.inputs, bias ? GemmInit::bias_columns : GemmInit::overwrite};
   if (!p.activation.is_rowwise()) {
     const bool plain = p.activation.is_identity() && y.scratch_floats() == 0;
-    multiply(product, x.lens(), w.lens(), y.output(), bias, plain ? GemmEpilogue{} : GemmEpilogue{Finish::run, &finish});
+    multiply(product, x.lens(), w.lens(), y.output(), bias,
+             plain ? GemmEpilogue{} : GemmEpilogue{Finish::run, &finish});
     return;
   }
   multiply(product, x.lens(), w.lens(), y.output(), bias, {});
@@ -104,8 +105,8 @@ void FullyConnectedFilter::forward(size_t batch, const void* in, size_t in_strid
   });
 }
 
-// Exact integer sums of the raw values, then saturate((iscale * sum + ioffset) >> ishift). Plain loops: the integer form
-// is for compatibility.
+// Exact integer sums of the raw values, then saturate((iscale * sum + ioffset) >> ishift). Plain loops: the integer
+// form is for compatibility.
 void FullyConnectedFilter::forward_integer(size_t batch, const void* in, size_t in_stride, void* out,
                                            size_t out_stride) const {
   const FullyConnectedProblem& p = problem_;
@@ -122,7 +123,8 @@ void FullyConnectedFilter::forward_integer(size_t batch, const void* in, size_t 
                load_integer(w, w.data, o * output_stride + i * input_stride);
       }
       const Wide scaled = (p.iscale * sum + p.ioffset) >> p.ishift;
-      store_saturated(p.y, ys, y_elements.offset(o), static_cast<int64_t>(std::clamp<Wide>(scaled, INT64_MIN, INT64_MAX)));
+      store_saturated(p.y, ys, y_elements.offset(o),
+                      static_cast<int64_t>(std::clamp<Wide>(scaled, INT64_MIN, INT64_MAX)));
     }
   });
 }

@@ -23,16 +23,29 @@ TEST(FullyConnectedMisuse, CreationSaysWhy) {
   refused([](Layer& l) { l.parameters.i_desc.size[0] = 4; }, {"w_desc.size[0] is 3, expected 4 = elements of i_desc"});
   refused([](Layer& l) { l.parameters.o_desc.size[0] = 5; }, {"w_desc.size[1] is 2, expected 5"});
   refused([](Layer& l) { l.parameters.i_desc.size[0] = SIZE_MAX; }, {"i_desc"});
-  refused([](Layer& l) { l.parameters.w_desc.size[0] = size_t{1} << 40; l.parameters.w_desc.size[1] = size_t{1} << 40; }, {"w_desc", "does not fit"});
+  refused(
+      [](Layer& l) {
+        l.parameters.w_desc.size[0] = size_t{1} << 40;
+        l.parameters.w_desc.size[1] = size_t{1} << 40;
+      },
+      {"w_desc", "does not fit"});
   refused([](Layer& l) { l.parameters.w_desc.data = nullptr; }, {"w_desc.data is NULL"});
-  refused([](Layer& l) { l.parameters.w_desc.data = static_cast<char*>(l.parameters.w_desc.data) + 1; }, {"w_desc.data", "multiple of 4"});
+  refused([](Layer& l) { l.parameters.w_desc.data = static_cast<char*>(l.parameters.w_desc.data) + 1; },
+          {"w_desc.data", "multiple of 4"});
   refused([](Layer& l) { l.parameters.w_desc.layout = BNNSDataLayoutVector; }, {"w_desc.layout"});
   refused([](Layer& l) { l.parameters.w_desc.layout = BNNSDataLayout(77); }, {"w_desc.layout is 0x4d"});
-  refused([](Layer& l) { l.parameters.w_desc.layout = BNNSDataLayoutFullyConnectedSparse; }, {"w_desc", "not offered yet"});
-  refused([](Layer& l) { l.parameters.w_desc.stride[0] = 5; l.parameters.w_desc.stride[1] = 3; }, {"w_desc.stride[1] is 3, expected at least stride[0] = 5"});
+  refused([](Layer& l) { l.parameters.w_desc.layout = BNNSDataLayoutFullyConnectedSparse; },
+          {"w_desc", "not offered yet"});
+  refused(
+      [](Layer& l) {
+        l.parameters.w_desc.stride[0] = 5;
+        l.parameters.w_desc.stride[1] = 3;
+      },
+      {"w_desc.stride[1] is 3, expected at least stride[0] = 5"});
   refused([](Layer& l) { l.parameters.i_desc.data_type = BNNSDataType(3); }, {"i_desc.data_type is 0x3"});
   refused([](Layer& l) { l.parameters.bias.size[0] = 3; }, {"bias has 3 elements, expected 2"});
-  refused([](Layer& l) { l.parameters.activation.function = BNNSActivationFunction(99); }, {"fully_connected", "activation"});
+  refused([](Layer& l) { l.parameters.activation.function = BNNSActivationFunction(99); },
+          {"fully_connected", "activation"});
   refused([](Layer& l) { l.options.flags = 6; }, {"filter_params.flags is 0x6"});
   refused([](Layer& l) { l.options.free_memory = std::free; }, {"both or neither"});
   EXPECT_EQ(BNNSFilterCreateLayerFullyConnected(nullptr, nullptr), nullptr);
@@ -117,7 +130,8 @@ TEST(FullyConnectedMisuse, EveryAllocationMayFail) {
     if (filter) {
       applied = BNNSFilterApplyBatch(filter, N, x.data(), 0, y.data(), 0) == 0;
       auto dx_desc = vector_descriptor(I, dx.data()), dy_desc = vector_descriptor(O, dy.data());
-      backed = BNNSFilterApplyBackwardBatch(filter, N, x.data(), 0, &dx_desc, 0, y.data(), 0, &dy_desc, 0, nullptr, nullptr) == 0;
+      backed = BNNSFilterApplyBackwardBatch(filter, N, x.data(), 0, &dx_desc, 0, y.data(), 0, &dy_desc, 0, nullptr,
+                                            nullptr) == 0;
       EXPECT_TRUE((applied && backed) || refused_because({"out of memory"}));
       Accountant::until_failure = -1;
       EXPECT_EQ(BNNSFilterApplyBatch(filter, N, x.data(), 0, y.data(), 0), 0) << "still usable";

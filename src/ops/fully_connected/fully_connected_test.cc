@@ -65,8 +65,9 @@ TEST(FullyConnected, Vectors) {
   float dy[] = {1, 2}, dx[4], dw[2], db[1];
   auto dx_desc = vector_descriptor(2, dx), dy_desc = vector_descriptor(1, dy), db_desc = vector_descriptor(1, db);
   auto dw_desc = descriptor(BNNSDataLayoutRowMajorMatrix, {2, 1}, dw);
-  ASSERT_EQ(BNNSFilterApplyBackwardBatch(Layer(2, 1, w2, b2).make().get(), 2, x2, 2, &dx_desc, 2, nullptr, 0, &dy_desc, 1,
-                                         &dw_desc, &db_desc), 0);
+  ASSERT_EQ(BNNSFilterApplyBackwardBatch(Layer(2, 1, w2, b2).make().get(), 2, x2, 2, &dx_desc, 2, nullptr, 0, &dy_desc,
+                                         1, &dw_desc, &db_desc),
+            0);
   EXPECT_EQ(std::vector<float>(dx, dx + 4), (std::vector<float>{3, 4, 6, 8}));
   EXPECT_EQ(std::vector<float>(dw, dw + 2), (std::vector<float>{21, 42}));
   EXPECT_EQ(db[0], 3.0f);
@@ -75,8 +76,8 @@ TEST(FullyConnected, Vectors) {
 struct Case {
   size_t N, I, O;
 };
-const Case kCases[] = {{1, 1, 1},    {1, 7, 3},    {1, 64, 10},  {2, 3, 5},     {3, 31, 17},   {5, 8, 9},
-                       {7, 33, 31},  {8, 100, 64}, {32, 48, 33}, {33, 129, 65}, {64, 15, 1},   {1, 784, 128},
+const Case kCases[] = {{1, 1, 1},     {1, 7, 3},    {1, 64, 10},  {2, 3, 5},     {3, 31, 17},   {5, 8, 9},
+                       {7, 33, 31},   {8, 100, 64}, {32, 48, 33}, {33, 129, 65}, {64, 15, 1},   {1, 784, 128},
                        {128, 20, 30}, {4, 1000, 3}, {16, 1, 16},  {1, 300, 1},   {31, 257, 130}};
 
 std::string text(const Case& c) {
@@ -105,7 +106,9 @@ TEST(FullyConnected, ExactOnIntegers) {
              db_desc = vector_descriptor(c.O, db.data());
         auto dw_desc = descriptor(BNNSDataLayoutRowMajorMatrix, {c.I, c.O}, dw.data());
         ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), c.N, x.data(), c.I, &dx_desc, c.I, nullptr, 0, &dy_desc,
-                                               c.O, &dw_desc, &db_desc), 0) << BNNSExtLastError();
+                                               c.O, &dw_desc, &db_desc),
+                  0)
+            << BNNSExtLastError();
         const auto gradients = ref::fully_connected_backward(c.N, c.I, c.O, widen(xs), widen(ws), widen(dys));
         const auto exact = [](size_t) { return 0.0; };
         EXPECT_TRUE(within(dx, gradients.dx, dx.size(), exact)) << "dx";
@@ -135,11 +138,14 @@ Results run(const Case& c, size_t threads, BNNSActivationFunction activation, ui
        db_desc = vector_descriptor(c.O, r.db.data());
   auto dw_desc = descriptor(BNNSDataLayoutRowMajorMatrix, {c.I, c.O}, r.dw.data());
   EXPECT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), c.N, x.data(), 0, &dx_desc, 0, r.y.data(), 0, &dy_desc, 0,
-                                         &dw_desc, &db_desc), 0) << BNNSExtLastError();
+                                         &dw_desc, &db_desc),
+            0)
+      << BNNSExtLastError();
   return r;
 }
 
-// Normal data, with activations: the error stays inside 2 eps K sum|terms| (BC53: and the bits do not depend on threads).
+// Normal data, with activations: the error stays inside 2 eps K sum|terms| (BC53: and the bits do not depend on
+// threads).
 TEST(FullyConnected, WithinBoundAndSameBitsForAnyThreadCount) {
   for_each_isa([&] {
     for (const Case& c : kCases) {
@@ -150,7 +156,8 @@ TEST(FullyConnected, WithinBoundAndSameBitsForAnyThreadCount) {
         for (size_t threads : {2, 3, 7}) {
           const Results many = run(c, threads, activation, 7);
           EXPECT_TRUE(same_bits(one.y, many.y) && same_bits(one.dx, many.dx) && same_bits(one.dw, many.dw) &&
-                      same_bits(one.db, many.db)) << threads << " threads";
+                      same_bits(one.db, many.db))
+              << threads << " threads";
         }
         if (activation != BNNSActivationFunctionIdentity) continue;
         Random random(7);
@@ -166,12 +173,12 @@ TEST(FullyConnected, WithinBoundAndSameBitsForAnyThreadCount) {
         EXPECT_TRUE(within(one.y, want, want.size(), [&](size_t i) { return 2 * eps * double(c.I + 1) * sums[i]; }));
         const auto gradients = ref::fully_connected_backward(c.N, c.I, c.O, x, w, dy);
         const auto terms = ref::fully_connected_backward(c.N, c.I, c.O, magnitude(x), magnitude(w), magnitude(dy));
-        EXPECT_TRUE(within(one.dx, gradients.dx, one.dx.size(),
-                           [&](size_t i) { return 2 * eps * double(c.O) * terms.dx[i]; }));
-        EXPECT_TRUE(within(one.dw, gradients.dw, one.dw.size(),
-                           [&](size_t i) { return 2 * eps * double(c.N) * terms.dw[i]; }));
-        EXPECT_TRUE(within(one.db, gradients.db, one.db.size(),
-                           [&](size_t i) { return 2 * eps * double(c.N) * terms.db[i]; }));
+        EXPECT_TRUE(
+            within(one.dx, gradients.dx, one.dx.size(), [&](size_t i) { return 2 * eps * double(c.O) * terms.dx[i]; }));
+        EXPECT_TRUE(
+            within(one.dw, gradients.dw, one.dw.size(), [&](size_t i) { return 2 * eps * double(c.N) * terms.dw[i]; }));
+        EXPECT_TRUE(
+            within(one.db, gradients.db, one.db.size(), [&](size_t i) { return 2 * eps * double(c.N) * terms.db[i]; }));
       }
     }
   });
@@ -203,14 +210,19 @@ TEST(FullyConnected, FusedActivationEqualsTwoSteps) {
     auto dx_desc = vector_descriptor(c.I, dx.data()), want_desc = vector_descriptor(c.I, dx_want.data());
     auto dy_desc = vector_descriptor(c.O, dy.data()), g_desc = vector_descriptor(c.O, g.data());
     ASSERT_EQ(BNNSFilterApplyBackwardBatch(fused.make().get(), c.N, x.data(), 0, &dx_desc, 0, y.data(), 0, &dy_desc, 0,
-                                           nullptr, nullptr), 0) << BNNSExtLastError();
+                                           nullptr, nullptr),
+              0)
+        << BNNSExtLastError();
     ASSERT_EQ(BNNSFilterApplyBackwardBatch(plain.make().get(), c.N, nullptr, 0, &want_desc, 0, nullptr, 0, &g_desc, 0,
-                                           nullptr, nullptr), 0) << BNNSExtLastError();
+                                           nullptr, nullptr),
+              0)
+        << BNNSExtLastError();
     EXPECT_TRUE(same_bits(dx, dx_want)) << activation_name(function);
   }
 }
 
-// One logical problem in every weight layout, in padded rows and padded batches: equal bits, gaps keep their poison (BC15).
+// One logical problem in every weight layout, in padded rows and padded batches: equal bits, gaps keep their poison
+// (BC15).
 TEST(FullyConnected, LayoutsAndStrides) {
   const size_t N = 5, I = 11, O = 7;
   Random random(5);
@@ -220,7 +232,7 @@ TEST(FullyConnected, LayoutsAndStrides) {
   struct Form {
     BNNSDataLayout layout;
     std::vector<size_t> size;
-    size_t stride0, stride1, o_step, i_step;   // element (o,i) at o * o_step + i * i_step
+    size_t stride0, stride1, o_step, i_step;  // element (o,i) at o * o_step + i * i_step
   };
   const Form forms[] = {{BNNSDataLayoutRowMajorMatrix, {I, O}, 0, 0, I, 1},
                         {BNNSDataLayoutRowMajorMatrix, {I, O}, 1, I + 3, I + 3, 1},
@@ -229,12 +241,13 @@ TEST(FullyConnected, LayoutsAndStrides) {
                         {BNNSDataLayoutColumnMajorMatrix, {O, I}, 1, O + 2, 1, O + 2},
                         {BNNSDataLayout2DFirstMajor, {O, I}, 0, 0, I, 1},
                         {BNNSDataLayout2DLastMajor, {O, I}, 0, 0, 1, O}};
-  const size_t xs = I + 4, ys = O + 5;   // padded batches
+  const size_t xs = I + 4, ys = O + 5;  // padded batches
   for (const Form& form : forms) {
     const size_t span = (O - 1) * form.o_step + (I - 1) * form.i_step + 1;
     std::vector<float> wm(span, poison()), dwm(span, poison()), xm(N * xs, poison()), ym(N * ys, poison());
     std::vector<float> dym(N * ys, poison()), dxm(N * xs, poison());
-    for (size_t o = 0; o < O; ++o) for (size_t i = 0; i < I; ++i) wm[o * form.o_step + i * form.i_step] = w[o * I + i];
+    for (size_t o = 0; o < O; ++o)
+      for (size_t i = 0; i < I; ++i) wm[o * form.o_step + i * form.i_step] = w[o * I + i];
     for (size_t n = 0; n < N; ++n) std::copy_n(&x[n * I], I, &xm[n * xs]), std::copy_n(&dy[n * O], O, &dym[n * ys]);
     Layer layer(I, O, nullptr, nullptr);
     layer.parameters.w_desc = descriptor(form.layout, form.size, wm.data());
@@ -244,8 +257,10 @@ TEST(FullyConnected, LayoutsAndStrides) {
     auto dw_desc = layer.parameters.w_desc;
     dw_desc.data = dwm.data();
     auto dx_desc = vector_descriptor(I, dxm.data()), dy_desc = vector_descriptor(O, dym.data());
-    ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), N, xm.data(), xs, &dx_desc, xs, nullptr, 0, &dy_desc, ys, &dw_desc,
-                                           nullptr), 0) << BNNSExtLastError();
+    ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), N, xm.data(), xs, &dx_desc, xs, nullptr, 0, &dy_desc, ys,
+                                           &dw_desc, nullptr),
+              0)
+        << BNNSExtLastError();
     size_t poisoned = 0;
     for (float v : dwm) poisoned += is_poison(v);
     EXPECT_EQ(poisoned, span - O * I);
@@ -272,33 +287,41 @@ TEST(FullyConnected, HalfTypes) {
   const auto store = [](BNNSDataType type, const std::vector<float>& v) {
     std::vector<uint32_t> memory(v.size());
     for (size_t i = 0; i < v.size(); ++i) {
-      if (type == BNNSDataTypeFloat32) std::memcpy(&memory[i], &v[i], 4);
-      else reinterpret_cast<uint16_t*>(memory.data())[i] = type == BNNSDataTypeFloat16 ? float_to_half(v[i]) : float_to_bfloat16(v[i]);
+      if (type == BNNSDataTypeFloat32)
+        std::memcpy(&memory[i], &v[i], 4);
+      else
+        reinterpret_cast<uint16_t*>(memory.data())[i] =
+            type == BNNSDataTypeFloat16 ? float_to_half(v[i]) : float_to_bfloat16(v[i]);
     }
     return memory;
   };
   const auto load = [](BNNSDataType type, const std::vector<uint32_t>& memory, size_t i) {
     const auto* half = reinterpret_cast<const uint16_t*>(memory.data());
-    return type == BNNSDataTypeFloat32 ? std::bit_cast<float>(memory[i])
-           : type == BNNSDataTypeFloat16 ? half_to_float(half[i]) : bfloat16_to_float(half[i]);
+    return type == BNNSDataTypeFloat32   ? std::bit_cast<float>(memory[i])
+           : type == BNNSDataTypeFloat16 ? half_to_float(half[i])
+                                         : bfloat16_to_float(half[i]);
   };
-  for (auto tx : types) for (auto tw : types) for (auto ty : types) {
-    auto xm = store(tx, x), wm = store(tw, w), dym = store(ty, dy);
-    std::vector<uint32_t> ym(N * O), dxm(N * I), dwm(O * I);
-    Layer layer(I, O, nullptr, nullptr);
-    layer.parameters.i_desc.data_type = tx;
-    layer.parameters.o_desc.data_type = ty;
-    layer.parameters.w_desc = descriptor(BNNSDataLayoutRowMajorMatrix, {I, O}, wm.data(), tw);
-    const auto filter = layer.make();
-    ASSERT_EQ(BNNSFilterApplyBatch(filter.get(), N, xm.data(), 0, ym.data(), 0), 0) << BNNSExtLastError();
-    auto dx_desc = vector_descriptor(I, dxm.data(), tx), dy_desc = vector_descriptor(O, dym.data(), ty);
-    auto dw_desc = descriptor(BNNSDataLayoutRowMajorMatrix, {I, O}, dwm.data(), tw);
-    ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), N, xm.data(), 0, &dx_desc, 0, nullptr, 0, &dy_desc, 0, &dw_desc, nullptr), 0)
-        << BNNSExtLastError();
-    for (size_t i = 0; i < N * O; ++i) EXPECT_EQ(load(ty, ym, i), float(want[i]));
-    for (size_t i = 0; i < N * I; ++i) EXPECT_EQ(load(tx, dxm, i), float(gradients.dx[i]));
-    for (size_t i = 0; i < O * I; ++i) EXPECT_EQ(load(tw, dwm, i), float(gradients.dw[i]));
-  }
+  for (auto tx : types)
+    for (auto tw : types)
+      for (auto ty : types) {
+        auto xm = store(tx, x), wm = store(tw, w), dym = store(ty, dy);
+        std::vector<uint32_t> ym(N * O), dxm(N * I), dwm(O * I);
+        Layer layer(I, O, nullptr, nullptr);
+        layer.parameters.i_desc.data_type = tx;
+        layer.parameters.o_desc.data_type = ty;
+        layer.parameters.w_desc = descriptor(BNNSDataLayoutRowMajorMatrix, {I, O}, wm.data(), tw);
+        const auto filter = layer.make();
+        ASSERT_EQ(BNNSFilterApplyBatch(filter.get(), N, xm.data(), 0, ym.data(), 0), 0) << BNNSExtLastError();
+        auto dx_desc = vector_descriptor(I, dxm.data(), tx), dy_desc = vector_descriptor(O, dym.data(), ty);
+        auto dw_desc = descriptor(BNNSDataLayoutRowMajorMatrix, {I, O}, dwm.data(), tw);
+        ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), N, xm.data(), 0, &dx_desc, 0, nullptr, 0, &dy_desc, 0,
+                                               &dw_desc, nullptr),
+                  0)
+            << BNNSExtLastError();
+        for (size_t i = 0; i < N * O; ++i) EXPECT_EQ(load(ty, ym, i), float(want[i]));
+        for (size_t i = 0; i < N * I; ++i) EXPECT_EQ(load(tx, dxm, i), float(gradients.dx[i]));
+        for (size_t i = 0; i < O * I; ++i) EXPECT_EQ(load(tw, dwm, i), float(gradients.dw[i]));
+      }
 }
 
 // Quantised and indexed weights are what scale, bias and table make of them; IntegerLinearSaturate sums exactly.
@@ -310,28 +333,31 @@ TEST(FullyConnected, IntegerForms) {
   layer.parameters.w_desc = descriptor(BNNSDataLayoutRowMajorMatrix, {3, 2}, const_cast<int8_t*>(w8), BNNSDataTypeInt8);
   layer.parameters.w_desc.data_scale = 0.5f;
   layer.parameters.w_desc.data_bias = 1;
-  ASSERT_EQ(BNNSFilterApply(layer.make().get(), x, y), 0);   // weights {1.5,0,2.5; -1,3.5,-2}
+  ASSERT_EQ(BNNSFilterApply(layer.make().get(), x, y), 0);  // weights {1.5,0,2.5; -1,3.5,-2}
   EXPECT_EQ(y[0], 9.0f);
   EXPECT_EQ(y[1], 0.0f);
 
-  const uint8_t indices[] = {0xe4, 0x01};   // 2-bit indices 0,1,2,3,1,0
+  const uint8_t indices[] = {0xe4, 0x01};  // 2-bit indices 0,1,2,3,1,0
   const float table[] = {-1, 0.5f, 2, 4};
-  layer.parameters.w_desc = descriptor(BNNSDataLayoutRowMajorMatrix, {3, 2}, const_cast<uint8_t*>(indices), BNNSDataTypeIndexed2);
+  layer.parameters.w_desc =
+      descriptor(BNNSDataLayoutRowMajorMatrix, {3, 2}, const_cast<uint8_t*>(indices), BNNSDataTypeIndexed2);
   layer.parameters.w_desc.table_data = const_cast<float*>(table);
   layer.parameters.w_desc.table_data_type = BNNSDataTypeFloat32;
-  ASSERT_EQ(BNNSFilterApply(layer.make().get(), x, y), 0);   // weights {-1,.5,2; 4,.5,-1}
+  ASSERT_EQ(BNNSFilterApply(layer.make().get(), x, y), 0);  // weights {-1,.5,2; 4,.5,-1}
   EXPECT_EQ(y[0], 6.0f);
   EXPECT_EQ(y[1], 2.0f);
 
   const int8_t x8[] = {127, -128, 127}, big[] = {127, -128, 127, -128, 127, -128};
   int8_t y8[2];
   layer.parameters.i_desc.data_type = layer.parameters.o_desc.data_type = BNNSDataTypeInt8;
-  layer.parameters.w_desc = descriptor(BNNSDataLayoutRowMajorMatrix, {3, 2}, const_cast<int8_t*>(big), BNNSDataTypeInt8);
+  layer.parameters.w_desc =
+      descriptor(BNNSDataLayoutRowMajorMatrix, {3, 2}, const_cast<int8_t*>(big), BNNSDataTypeInt8);
   layer.parameters.activation.function = BNNSActivationFunctionIntegerLinearSaturate;
-  layer.parameters.activation.iscale = 1, layer.parameters.activation.ioffset = 3, layer.parameters.activation.ishift = 9;
+  layer.parameters.activation.iscale = 1, layer.parameters.activation.ioffset = 3,
+  layer.parameters.activation.ishift = 9;
   ASSERT_EQ(BNNSFilterApply(layer.make().get(), x8, y8), 0) << BNNSExtLastError();
-  EXPECT_EQ(y8[0], (127 * 127 + 128 * 128 + 127 * 127 + 3) >> 9);    // 95
-  EXPECT_EQ(y8[1], (-3 * 127 * 128 + 3) >> 9);                       // -96, the shift rounds down
+  EXPECT_EQ(y8[0], (127 * 127 + 128 * 128 + 127 * 127 + 3) >> 9);  // 95
+  EXPECT_EQ(y8[1], (-3 * 127 * 128 + 3) >> 9);                     // -96, the shift rounds down
 }
 
 TEST(FullyConnected, AccumulateAddsAndBatchZeroClears) {
@@ -342,14 +368,15 @@ TEST(FullyConnected, AccumulateAddsAndBatchZeroClears) {
   auto dw_desc = descriptor(BNNSDataLayoutRowMajorMatrix, {2, 1}, dw);
   dx_desc.flags = dw_desc.flags = db_desc.flags = BNNSNDArrayFlagBackpropAccumulate;
   const auto backward = [&](size_t batch) {
-    return BNNSFilterApplyBackwardBatch(filter.get(), batch, x, 0, &dx_desc, 0, nullptr, 0, &dy_desc, 0, &dw_desc, &db_desc);
+    return BNNSFilterApplyBackwardBatch(filter.get(), batch, x, 0, &dx_desc, 0, nullptr, 0, &dy_desc, 0, &dw_desc,
+                                        &db_desc);
   };
   ASSERT_EQ(backward(1), 0);
   EXPECT_EQ(std::vector<float>({dx[0], dx[1], dw[0], dw[1], db[0]}), std::vector<float>({11, 22, 101, 201, 1001}));
-  ASSERT_EQ(backward(0), 0);   // BC38: nothing changes when accumulating
+  ASSERT_EQ(backward(0), 0);  // BC38: nothing changes when accumulating
   EXPECT_EQ(dw[0], 101);
   dw_desc.flags = db_desc.flags = BNNSNDArrayFlagBackpropSet;
-  ASSERT_EQ(backward(0), 0);   // parameter gradients become exactly 0, dx is not touched
+  ASSERT_EQ(backward(0), 0);  // parameter gradients become exactly 0, dx is not touched
   EXPECT_EQ(std::vector<float>({dx[0], dx[1], dw[0], dw[1], db[0]}), std::vector<float>({11, 22, 0, 0, 0}));
 }
 
@@ -364,7 +391,9 @@ TEST(FullyConnected, AdjointIdentity) {
     const auto filter = Layer(c.I, c.O, w.data(), nullptr).make();
     auto dx_desc = vector_descriptor(c.I, dx.data()), g_desc = vector_descriptor(c.O, g.data());
     ASSERT_EQ(BNNSFilterApplyBatch(filter.get(), c.N, x.data(), 0, y.data(), 0), 0);
-    ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), c.N, nullptr, 0, &dx_desc, 0, nullptr, 0, &g_desc, 0, nullptr, nullptr), 0);
+    ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), c.N, nullptr, 0, &dx_desc, 0, nullptr, 0, &g_desc, 0, nullptr,
+                                           nullptr),
+              0);
     double left = 0, right = 0;
     for (size_t i = 0; i < y.size(); ++i) left += double(y[i]) * g[i];
     for (size_t i = 0; i < x.size(); ++i) right += double(x[i]) * dx[i];
@@ -397,7 +426,8 @@ TEST(FullyConnected, ReentrantWithoutLock) {
     auto dy_desc = vector_descriptor(c.O, dy.data());
     auto dw_desc = descriptor(BNNSDataLayoutRowMajorMatrix, {c.I, c.O}, dw.data());
     return BNNSFilterApplyBatch(filter.get(), c.N, x.data(), 0, y.data(), 0) == 0 &&
-           BNNSFilterApplyBackwardBatch(filter.get(), c.N, x.data(), 0, nullptr, 0, y.data(), 0, &dy_desc, 0, &dw_desc, nullptr) == 0;
+           BNNSFilterApplyBackwardBatch(filter.get(), c.N, x.data(), 0, nullptr, 0, y.data(), 0, &dy_desc, 0, &dw_desc,
+                                        nullptr) == 0;
   };
   std::vector<float> y(c.N * c.O), dw(c.O * c.I);
   ASSERT_TRUE(once(y, dw));

@@ -15,10 +15,14 @@ constexpr const char* kOp = "normalization";
 
 NormalizationKind read_kind(BNNSFilterType type) {
   switch (type) {
-    case BNNSBatchNorm: return NormalizationKind::batch;
-    case BNNSInstanceNorm: return NormalizationKind::instance;
-    case BNNSLayerNorm: return NormalizationKind::layer;
-    case BNNSGroupNorm: return NormalizationKind::group;
+    case BNNSBatchNorm:
+      return NormalizationKind::batch;
+    case BNNSInstanceNorm:
+      return NormalizationKind::instance;
+    case BNNSLayerNorm:
+      return NormalizationKind::layer;
+    case BNNSGroupNorm:
+      return NormalizationKind::group;
     default:
       fail_invalid("%s: normType is %u, expected BNNSBatchNorm, BNNSInstanceNorm, BNNSLayerNorm or BNNSGroupNorm", kOp,
                    static_cast<unsigned>(type));
@@ -88,10 +92,14 @@ size_t NormalizationProblem::affine_count() const {
 
 size_t NormalizationProblem::sets(size_t batch) const {
   switch (kind) {
-    case NormalizationKind::batch: return channels;
-    case NormalizationKind::instance: return batch * channels;
-    case NormalizationKind::group: return batch * groups;
-    case NormalizationKind::layer: return batch * (count() / affine_count());
+    case NormalizationKind::batch:
+      return channels;
+    case NormalizationKind::instance:
+      return batch * channels;
+    case NormalizationKind::group:
+      return batch * groups;
+    case NormalizationKind::layer:
+      return batch * (count() / affine_count());
   }
   return 0;
 }
@@ -185,7 +193,8 @@ SetCoefficients make_set_coefficients(double mean, double variance, float epsilo
 // ---- parameters and state ---------------------------------------------------------------------------------------
 
 NormalizationParameters::NormalizationParameters(const NormalizationProblem& problem, const Options& options)
-    : beta_(problem.beta, options, "beta"), gamma_(problem.gamma, options, "gamma"),
+    : beta_(problem.beta, options, "beta"),
+      gamma_(problem.gamma, options, "gamma"),
       moving_mean_(problem.moving_mean, options, "the moving mean"),
       moving_variance_(problem.moving_variance, options, "the moving variance") {}
 
@@ -253,7 +262,8 @@ void NormalizationState::begin(const NormalizationProblem& problem, size_t batch
 
 void NormalizationState::check_ready(size_t batch) const {
   if (!ready_) {
-    fail_invalid("%s: no forward pass with training = true precedes this gradient: it keeps what the gradient needs", kOp);
+    fail_invalid("%s: no forward pass with training = true precedes this gradient: it keeps what the gradient needs",
+                 kOp);
   }
   if (batch != batch_) {
     fail_invalid("%s: batch_size is %zu, expected %zu as in the last forward pass with training = true", kOp, batch,

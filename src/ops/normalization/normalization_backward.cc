@@ -226,9 +226,8 @@ void BackwardPass::run_split() const {
   GradientSums* table = at<GradientSums>(table_at_);
   GradientCoefficients* numbers = at<GradientCoefficients>(coefficients_at_);
   const size_t tasks = plan_.sets * plan_.segments;
-  parallel_for(tasks, schedule_.threads, [&](size_t task, size_t) {
-    table[task] = segment_sums(task / plan_.segments, task % plan_.segments);
-  });
+  parallel_for(tasks, schedule_.threads,
+               [&](size_t task, size_t) { table[task] = segment_sums(task / plan_.segments, task % plan_.segments); });
   for (size_t set = 0; set < plan_.sets; ++set) {
     SetSums sums(*this, set);
     for (size_t s = 0; s < plan_.segments; ++s) sums.add(s, table[set * plan_.segments + s]);

@@ -59,9 +59,8 @@ HWY_INLINE void BlockGradientSums(const GradientBlock& b, const float* gamma, fl
   V a0 = hn::Zero(d), a1 = a0, a2 = a0, a3 = a0, b0 = a0, b1 = a0, b2 = a0, b3 = a0;
   for (size_t r = 0; r < b.rows; ++r) {
     const auto row = RowAt<kRelu>(d, b, r);
-    const auto g_at = [&](size_t i) HWY_ATTR {
-      return kScaled ? hn::Mul(hn::LoadU(d, gamma + i), row.G(i)) : row.G(i);
-    };
+    const auto g_at = [&](size_t i)
+                          HWY_ATTR { return kScaled ? hn::Mul(hn::LoadU(d, gamma + i), row.G(i)) : row.G(i); };
     size_t i = 0;
     for (; i + 4 * N <= n; i += 4 * N) {
       const V g0 = g_at(i), g1 = g_at(i + N), g2 = g_at(i + 2 * N), g3 = g_at(i + 3 * N);
@@ -101,7 +100,8 @@ void ScaledGradientSums(const GradientBlock& b, const float* gamma, float out[2]
   b.y ? BlockGradientSums<true, true>(b, gamma, out) : BlockGradientSums<false, true>(b, gamma, out);
 }
 
-// One row: the sums of gamma[i] g and gamma[i] g x^ (gamma may be NULL: 1), and g and g x^ added to sums over rows.
+// One row: the sums of gamma[i] g and gamma[i] g x^ (gamma may be NULL: 1), with the bits of BlockGradientSums, and g
+// and g x^ added to sums over rows.
 template <bool kRelu>
 HWY_INLINE void RowGradientSumsOf(const GradientBlock& b, const float* gamma, float* sum_g, float* sum_gx,
                                   float out[2]) {
@@ -109,7 +109,7 @@ HWY_INLINE void RowGradientSumsOf(const GradientBlock& b, const float* gamma, fl
   using V = hn::Vec<decltype(d)>;
   const size_t N = hn::Lanes(d);
   const auto row = RowAt<kRelu>(d, b, 0);
-  V a0 = hn::Zero(d), a1 = a0, b0 = a0, b1 = a0;
+  V a0 = hn::Zero(d), a1 = a0, a2 = a0, a3 = a0, b0 = a0, b1 = a0, b2 = a0, b3 = a0;
   const auto step = [&](size_t i, V& a, V& ax) HWY_ATTR {
     const V g = row.G(i), x = row.X(i);
     hn::StoreU(hn::Add(hn::LoadU(d, sum_g + i), g), d, sum_g + i);
@@ -119,22 +119,26 @@ HWY_INLINE void RowGradientSumsOf(const GradientBlock& b, const float* gamma, fl
     ax = hn::MulAdd(h, x, ax);
   };
   size_t i = 0;
-  for (; i + 2 * N <= b.n; i += 2 * N) {
+  for (; i + 4 * N <= b.n; i += 4 * N) {
     step(i, a0, b0);
     step(i + N, a1, b1);
+    step(i + 2 * N, a2, b2);
+    step(i + 3 * N, a3, b3);
   }
   if (i + N <= b.n) step(i, a0, b0), i += N;
+  if (i + N <= b.n) step(i, a1, b1), i += N;
+  if (i + N <= b.n) step(i, a2, b2), i += N;
   if (i < b.n) {
     const size_t count = b.n - i;
     const V g = row.G(i, count), x = row.X(i, count);
     StorePartial(d, hn::Add(LoadPartial(d, sum_g + i, count), g), sum_g + i, count);
     StorePartial(d, hn::MulAdd(g, x, LoadPartial(d, sum_gx + i, count)), sum_gx + i, count);
     const V h = gamma ? hn::Mul(LoadPartial(d, gamma + i, count), g) : g;
-    a1 = hn::Add(a1, h);
-    b1 = hn::MulAdd(h, x, b1);
+    a3 = hn::Add(a3, h);
+    b3 = hn::MulAdd(h, x, b3);
   }
-  out[0] = hn::GetLane(hn::SumOfLanes(d, hn::Add(a0, a1)));
-  out[1] = hn::GetLane(hn::SumOfLanes(d, hn::Add(b0, b1)));
+  out[0] = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a0, a1), hn::Add(a2, a3))));
+  out[1] = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(b0, b1), hn::Add(b2, b3))));
 }
 
 void RowGradientSums(const GradientBlock& b, const float* gamma, float* sum_g, float* sum_gx, float out[2]) {
@@ -267,9 +271,8 @@ void GradientOneSet(const GradientBlock& b, const GradientCoefficients& s, const
 void GradientAlongRow(const GradientBlock& b, const GradientCoefficients& s, const float* gamma,
                       const GradientTarget& to) {
   const hn::ScalableTag<float> d;
-  GradientRows(
-      d, b, to,
-      AlongRowGradient<decltype(d)>{d, hn::Set(d, s.scale), hn::Set(d, s.slope), hn::Set(d, s.offset), gamma});
+  GradientRows(d, b, to,
+               AlongRowGradient<decltype(d)>{d, hn::Set(d, s.scale), hn::Set(d, s.slope), hn::Set(d, s.offset), gamma});
 }
 
 void GradientPerColumn(const GradientBlock& b, const ColumnGradientCoefficients& columns, const GradientTarget& to) {

@@ -19,8 +19,10 @@ void clear_unless_accumulated(const Tensor& delta) {
   const Elements to(delta);
   for (size_t first = 0; first < delta.count; first += kBlock) {
     const size_t n = std::min(kBlock, delta.count - first);
-    if (to.direct()) std::fill_n(static_cast<float*>(delta.data) + first, n, 0.0f);
-    else to.write(delta.data, first, n, zeros);
+    if (to.direct())
+      std::fill_n(static_cast<float*>(delta.data) + first, n, 0.0f);
+    else
+      to.write(delta.data, first, n, zeros);
   }
 }
 

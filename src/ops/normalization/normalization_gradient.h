@@ -14,7 +14,7 @@
 
 namespace bnns {
 
-inline constexpr size_t kRowSums = 4096;   // two rows of f32 sums beside the data of a row in L2
+inline constexpr size_t kRowSums = 4096;  // two rows of f32 sums beside the data of a row in L2
 
 inline constexpr size_t kRoom = kColumnRows * kColumns;
 static_assert(kRoom >= kMomentBlock && kRoom >= kGradientColumns);
@@ -86,7 +86,7 @@ class BackwardPass {
 
   const NormalizationProblem& problem_;
   const NormalizationBackward& call_;
-  NormalizationPlan plan_, row_plan_;   // row_plan_: gamma and beta run along a whole row
+  NormalizationPlan plan_, row_plan_;  // row_plan_: gamma and beta run along a whole row
   size_t n_threads_;
   const float* values_;
   const float* rstd_;

@@ -110,14 +110,16 @@ void MomentsOfColumns(const float* x, size_t rows, size_t stride, size_t columns
   V m, e, f;
   size_t j = 0;
   for (; j + N <= columns; j += N) {
-    ColumnSums(d, rows, [=](size_t r) HWY_ATTR { return hn::LoadU(d, x + r * stride + j); }, m, e, f);
+    ColumnSums(
+        d, rows, [=](size_t r) HWY_ATTR { return hn::LoadU(d, x + r * stride + j); }, m, e, f);
     hn::StoreU(m, d, shift + j);
     hn::StoreU(e, d, sum + j);
     hn::StoreU(f, d, squares + j);
   }
   if (j < columns) {
     const size_t left = columns - j;
-    ColumnSums(d, rows, [=](size_t r) HWY_ATTR { return LoadPartial(d, x + r * stride + j, left); }, m, e, f);
+    ColumnSums(
+        d, rows, [=](size_t r) HWY_ATTR { return LoadPartial(d, x + r * stride + j, left); }, m, e, f);
     StorePartial(d, m, shift + j, left);
     StorePartial(d, e, sum + j, left);
     StorePartial(d, f, squares + j, left);

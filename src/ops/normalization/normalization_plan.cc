@@ -38,8 +38,14 @@ const float* affine_values(const Tensor& t, float absent, size_t length, float* 
 }  // namespace
 
 NormalizationPlan::NormalizationPlan(const NormalizationProblem& p, size_t batch_size)
-    : batch(batch_size), by_columns(false), per_element(false), batch_sets(p.kind == NormalizationKind::batch),
-      channels(p.channels), plane(p.plane()), groups(1), affine_length(p.affine_count()) {
+    : batch(batch_size),
+      by_columns(false),
+      per_element(false),
+      batch_sets(p.kind == NormalizationKind::batch),
+      channels(p.channels),
+      plane(p.plane()),
+      groups(1),
+      affine_length(p.affine_count()) {
   set_rows = 1;
   switch (p.kind) {
     case NormalizationKind::batch:
@@ -81,8 +87,12 @@ NormalizationPlan::NormalizationPlan(const NormalizationProblem& p, size_t batch
 }
 
 MatrixView::MatrixView(const NormalizationPlan& plan, const Tensor& sample, const void* base, size_t stride)
-    : elements_(sample), base_(const_cast<void*>(base)), type_(sample.type), stride_of_sample_(stride),
-      rows_per_sample_(plan.rows_per_sample), row_length_(plan.row_length) {
+    : elements_(sample),
+      base_(const_cast<void*>(base)),
+      type_(sample.type),
+      stride_of_sample_(stride),
+      rows_per_sample_(plan.rows_per_sample),
+      row_length_(plan.row_length) {
   const size_t prefix = contiguous_prefix(sample);
   const size_t span = plan.by_columns || !plan.batch_sets ? plan.row_length : plan.plane;
   dense_ = prefix == sample.count;

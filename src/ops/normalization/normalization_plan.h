@@ -3,8 +3,8 @@
 // In memory order the batch is a matrix: row r is part of sample r / rows_per_sample. A set is a rectangle of it.
 //   batch      rows are samples,              a set is columns [c HW, (c + 1) HW) of all rows
 //   instance   rows are channels of samples,  a set is a row
-//   group      rows are channels of samples,  a set is C / G rows; planes below kShortPlane: rows are groups, a set is a row
-//   layer      rows are what shares a mean,   a set is a row
+//   group      rows are channels of samples,  a set is C / G rows; planes below kShortPlane: rows are groups, a set is
+//   a row layer      rows are what shares a mean,   a set is a row
 // Batch normalization with planes below kShortPlane works on neighbouring channels at once instead (by_columns).
 //
 // A set is cut into segments, and these into blocks of at most kMomentBlock values, by the shape alone: sums are made
@@ -21,9 +21,9 @@
 
 namespace bnns {
 
-inline constexpr size_t kShortPlane = 16;           // an AVX-512 vector: shorter rows waste lanes
+inline constexpr size_t kShortPlane = 16;            // an AVX-512 vector: shorter rows waste lanes
 inline constexpr size_t kSegment = size_t{1} << 17;  // 512 KiB: half of a typical L2
-inline constexpr size_t kTaskValues = 16 * 1024;    // small sets are bundled to this size
+inline constexpr size_t kTaskValues = 16 * 1024;     // small sets are bundled to this size
 
 // From here on a tensor does not stay in cache until its next reader: writing past the cache saves reading it first.
 // One core of a Zen 4: at 25 MB forward 5.5 -> 5.1 ms, backward 6.4 -> 5.4; at 6 MB forward 0.63 -> 1.0, so not there.
@@ -36,13 +36,13 @@ struct Rectangle {
 struct NormalizationPlan {
   size_t batch, rows_per_sample, row_length;
   size_t sets, set_rows, set_columns;
-  bool by_columns;        // sets are channels of `plane` columns, taken kColumns at a time
-  bool per_element;       // gamma and beta run along the row (layer; short groups) instead of one pair per channel
-  bool batch_sets;        // batch: a set spans all samples
+  bool by_columns;   // sets are channels of `plane` columns, taken kColumns at a time
+  bool per_element;  // gamma and beta run along the row (layer; short groups) instead of one pair per channel
+  bool batch_sets;   // batch: a set spans all samples
   size_t channels, plane, groups;
-  size_t affine_length;   // how many values gamma and beta have as the kernels read them
-  size_t block_rows;      // rows of a block; more than 1 only for short rows of batch sets
-  size_t pieces, segment_rows, segment_columns, segments;   // of a set
+  size_t affine_length;  // how many values gamma and beta have as the kernels read them
+  size_t block_rows;     // rows of a block; more than 1 only for short rows of batch sets
+  size_t pieces, segment_rows, segment_columns, segments;  // of a set
 
   NormalizationPlan(const NormalizationProblem& p, size_t batch);
 
@@ -126,8 +126,8 @@ struct Affine {
   static size_t room_floats(const NormalizationPlan& plan) { return 2 * plan.affine_length; }
 };
 
-// The batch as tasks of whole sets (bundled when small), or, when there are fewer sets than would keep the threads busy,
-// as segments: then the sums of all segments are made before any of them is normalised.
+// The batch as tasks of whole sets (bundled when small), or, when there are fewer sets than would keep the threads
+// busy, as segments: then the sums of all segments are made before any of them is normalised.
 struct Schedule {
   size_t threads, sets_per_task, tasks;
   bool split;

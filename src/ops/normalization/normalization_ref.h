@@ -25,45 +25,60 @@ struct NormCase {
   }
   size_t sets() const {
     switch (kind) {
-      case Norm::batch: return C;
-      case Norm::instance: return N * C;
-      case Norm::group: return N * groups;
-      case Norm::layer: return axis == 0 ? N : axis == 1 ? N * C : N * C * H;
+      case Norm::batch:
+        return C;
+      case Norm::instance:
+        return N * C;
+      case Norm::group:
+        return N * groups;
+      case Norm::layer:
+        return axis == 0 ? N : axis == 1 ? N * C : N * C * H;
     }
     return 0;
   }
   // Calls f(element, set, parameter) for every element.
   template <class F>
   void for_each(F&& f) const {
-    for (size_t n = 0; n < N; ++n) for (size_t c = 0; c < C; ++c) for (size_t h = 0; h < H; ++h) for (size_t w = 0; w < W; ++w) {
-      const size_t element = ((n * C + c) * H + h) * W + w;
-      size_t set = 0, parameter = c;
-      switch (kind) {
-        case Norm::batch: set = c; break;
-        case Norm::instance: set = n * C + c; break;
-        case Norm::group: set = n * groups + c / (C / groups); break;
-        case Norm::layer:
-          set = axis == 0 ? n : axis == 1 ? n * C + c : (n * C + c) * H + h;
-          parameter = axis == 0 ? (c * H + h) * W + w : axis == 1 ? h * W + w : w;
-          break;
-      }
-      f(element, set, parameter);
-    }
+    for (size_t n = 0; n < N; ++n)
+      for (size_t c = 0; c < C; ++c)
+        for (size_t h = 0; h < H; ++h)
+          for (size_t w = 0; w < W; ++w) {
+            const size_t element = ((n * C + c) * H + h) * W + w;
+            size_t set = 0, parameter = c;
+            switch (kind) {
+              case Norm::batch:
+                set = c;
+                break;
+              case Norm::instance:
+                set = n * C + c;
+                break;
+              case Norm::group:
+                set = n * groups + c / (C / groups);
+                break;
+              case Norm::layer:
+                set = axis == 0 ? n : axis == 1 ? n * C + c : (n * C + c) * H + h;
+                parameter = axis == 0 ? (c * H + h) * W + w : axis == 1 ? h * W + w : w;
+                break;
+            }
+            f(element, set, parameter);
+          }
   }
   std::string text() const {
     static const char* names[] = {"batch", "instance", "layer", "group"};
-    return std::string(names[int(kind)]) + " n" + std::to_string(N) + " c" + std::to_string(C) + " h" + std::to_string(H) +
-           " w" + std::to_string(W) + " groups" + std::to_string(groups) + " axis" + std::to_string(axis);
+    return std::string(names[int(kind)]) + " n" + std::to_string(N) + " c" + std::to_string(C) + " h" +
+           std::to_string(H) + " w" + std::to_string(W) + " groups" + std::to_string(groups) + " axis" +
+           std::to_string(axis);
   }
 };
 
 struct NormForward {
-  std::vector<double> y, values, mean, variance, rstd, members;   // values: x^; members: how many share a mean
+  std::vector<double> y, values, mean, variance, rstd, members;  // values: x^; members: how many share a mean
 };
 
 // mean and variance, when given, take the place of the batch's own (one per set).
-inline NormForward normalization_forward(const NormCase& p, const std::vector<double>& x, const std::vector<double>& gamma,
-                                         const std::vector<double>& beta, const std::vector<double>& mean = {},
+inline NormForward normalization_forward(const NormCase& p, const std::vector<double>& x,
+                                         const std::vector<double>& gamma, const std::vector<double>& beta,
+                                         const std::vector<double>& mean = {},
                                          const std::vector<double>& variance = {}) {
   NormForward r;
   r.mean.assign(p.sets(), 0), r.variance.assign(p.sets(), 0), r.members.assign(p.sets(), 0);
@@ -86,9 +101,10 @@ struct NormBackward {
   std::vector<double> dx, dbeta, dgamma;
 };
 
-inline NormBackward normalization_backward(const NormCase& p, const NormForward& forward, const std::vector<double>& gamma,
-                                           const std::vector<double>& g) {
-  NormBackward r{std::vector<double>(g.size()), std::vector<double>(p.parameters()), std::vector<double>(p.parameters())};
+inline NormBackward normalization_backward(const NormCase& p, const NormForward& forward,
+                                           const std::vector<double>& gamma, const std::vector<double>& g) {
+  NormBackward r{std::vector<double>(g.size()), std::vector<double>(p.parameters()),
+                 std::vector<double>(p.parameters())};
   std::vector<double> h(g.size()), mean_h(p.sets()), mean_hx(p.sets());
   p.for_each([&](size_t e, size_t set, size_t parameter) {
     h[e] = (gamma.empty() ? 1 : gamma[parameter]) * g[e];

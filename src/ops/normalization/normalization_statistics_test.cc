@@ -22,15 +22,17 @@ Statistics statistics_of(const NormCase& c, const std::vector<float>& x, BNNSFil
   layer.parameters.moving_mean_desc = vector_descriptor(c.C, s.mean.data());
   layer.parameters.moving_variance_desc = vector_descriptor(c.C, s.variance.data());
   auto filter = layer.make();
-  EXPECT_EQ(BNNSNormalizationFilterApplyBatch(filter.get(), c.N, x.data(), 0, s.y.data(), 0, true), 0) << BNNSExtLastError();
+  EXPECT_EQ(BNNSNormalizationFilterApplyBatch(filter.get(), c.N, x.data(), 0, s.y.data(), 0, true), 0)
+      << BNNSExtLastError();
   if (keep) *keep = filter.release();
   return s;
 }
 
 TEST(NormalizationStatistics, BC19_LargeOffsetsKeepTheirDigits) {
   for_each_isa([] {
-    for (const NormCase& c : {NormCase{Norm::batch, 8, 3, 33, 33, 1, 0, 0.0}, NormCase{Norm::batch, 700, 37, 1, 1, 1, 0, 0.0},
-                              NormCase{Norm::instance, 1, 2, 60, 60, 1, 0, 0.0}, NormCase{Norm::batch, 40, 5, 7, 7, 1, 0, 0.0}}) {
+    for (const NormCase& c :
+         {NormCase{Norm::batch, 8, 3, 33, 33, 1, 0, 0.0}, NormCase{Norm::batch, 700, 37, 1, 1, 1, 0, 0.0},
+          NormCase{Norm::instance, 1, 2, 60, 60, 1, 0, 0.0}, NormCase{Norm::batch, 40, 5, 7, 7, 1, 0, 0.0}}) {
       for (double mean : {0.0, 1e3, 1e4, 1e6, 1e7, -1e7}) {
         for (double deviation : {1e-2, 1.0}) {
           SCOPED_TRACE(c.text() + " mean " + std::to_string(mean) + " deviation " + std::to_string(deviation));
@@ -42,10 +44,11 @@ TEST(NormalizationStatistics, BC19_LargeOffsetsKeepTheirDigits) {
           for (size_t k = 0; k < c.C; ++k) {
             const double m = want.mean[k], v = want.variance[k];
             ASSERT_NEAR(got.mean[k], m, 0x1p-24 * std::fabs(m) + 1e-6 * std::sqrt(v));
-            ASSERT_NEAR(got.variance[k], v, 1e-5 * v);   // where all values are equal it must be 0
+            ASSERT_NEAR(got.variance[k], v, 1e-5 * v);  // where all values are equal it must be 0
             ASSERT_GE(got.variance[k], 0);
           }
-          ASSERT_TRUE(within(got.y, want.y, c.count(), [&](size_t i) { return 2 * kForwardUnits * (std::fabs(want.y[i]) + 1); }));
+          ASSERT_TRUE(within(got.y, want.y, c.count(),
+                             [&](size_t i) { return 2 * kForwardUnits * (std::fabs(want.y[i]) + 1); }));
           const auto dy = random.normals(c.count());
           const auto backward = ref::normalization_backward(c, want, {}, widen(dy));
           const auto trained = train(NormLayer(c), x, dy);
@@ -61,7 +64,8 @@ TEST(NormalizationStatistics, BC19_LargeOffsetsKeepTheirDigits) {
 // One value far from all others, first or last: the shift is then far from the mean.
 TEST(NormalizationStatistics, BC19_OutliersDoNotCancel) {
   for_each_isa([] {
-    for (const NormCase& c : {NormCase{Norm::batch, 1, 1, 100, 100, 1, 0, 0.0}, NormCase{Norm::batch, 1000, 1, 1, 1, 1, 0, 0.0}}) {
+    for (const NormCase& c :
+         {NormCase{Norm::batch, 1, 1, 100, 100, 1, 0, 0.0}, NormCase{Norm::batch, 1000, 1, 1, 1, 1, 0, 0.0}}) {
       for (size_t place : {size_t{0}, size_t{1}, c.count() - 1}) {
         for (double outlier : {10.0, 1e3, 1e6}) {
           Random random(5);
@@ -69,8 +73,10 @@ TEST(NormalizationStatistics, BC19_OutliersDoNotCancel) {
           x[place] = float(outlier);
           const auto want = ref::normalization_forward(c, widen(x), {}, {});
           const auto got = statistics_of(c, x);
-          EXPECT_NEAR(got.mean[0], want.mean[0], 1e-5 * std::sqrt(want.variance[0])) << c.text() << " " << outlier << " at " << place;
-          EXPECT_NEAR(got.variance[0], want.variance[0], 1e-5 * want.variance[0]) << c.text() << " " << outlier << " at " << place;
+          EXPECT_NEAR(got.mean[0], want.mean[0], 1e-5 * std::sqrt(want.variance[0]))
+              << c.text() << " " << outlier << " at " << place;
+          EXPECT_NEAR(got.variance[0], want.variance[0], 1e-5 * want.variance[0])
+              << c.text() << " " << outlier << " at " << place;
         }
       }
     }
@@ -81,8 +87,9 @@ TEST(NormalizationStatistics, BC19_ConstantChannelGivesExactlyBeta) {
   for_each_isa([] {
     for (double epsilon : {0.0, 1e-5}) {
       for (float value : {0.0f, 1.0f, -3.3f, 1e7f, 16777217.0f, 1e-30f}) {
-        for (NormCase c : {NormCase{Norm::batch, 3, 2, 9, 9}, NormCase{Norm::batch, 100, 3, 1, 1}, NormCase{Norm::layer, 2, 3, 20, 20},
-                           NormCase{Norm::group, 2, 4, 2, 2, 2}, NormCase{Norm::instance, 2, 3, 1, 1}}) {
+        for (NormCase c : {NormCase{Norm::batch, 3, 2, 9, 9}, NormCase{Norm::batch, 100, 3, 1, 1},
+                           NormCase{Norm::layer, 2, 3, 20, 20}, NormCase{Norm::group, 2, 4, 2, 2, 2},
+                           NormCase{Norm::instance, 2, 3, 1, 1}}) {
           c.epsilon = epsilon;
           const std::vector<float> x(c.count(), value);
           Random random(7);
@@ -103,7 +110,7 @@ TEST(NormalizationStatistics, BC20_TenMillionValues) {
   for (const NormCase& c : {NormCase{Norm::batch, 1, 1, 2500, 4000}, NormCase{Norm::batch, 1000000, 1, 1, 1}}) {
     Random random(9);
     std::vector<float> x(c.count());
-    for (float& v : x) v = float(random.next() >> 40) * 0x1p-24f;   // in [0, 1)
+    for (float& v : x) v = float(random.next() >> 40) * 0x1p-24f;  // in [0, 1)
     double sum = 0, squares = 0;
     for (float v : x) sum += v;
     const double mean = sum / double(x.size());
@@ -119,10 +126,11 @@ TEST(NormalizationStatistics, BC20_TenMillionValues) {
 
 // BC22: momentum's direction, the biased variance, one update per pass, 1, 2 and 10 passes; N H W = 1 divides by 1.
 TEST(NormalizationStatistics, BC22_MovingStatisticsFollowTheRecurrence) {
-  for (const NormCase& c : {NormCase{Norm::batch, 4, 3, 6, 6}, NormCase{Norm::batch, 5, 7, 1, 1}, NormCase{Norm::instance, 4, 3, 5, 5},
-                            NormCase{Norm::batch, 1, 2, 1, 1}, NormCase{Norm::batch, 2, 1, 260, 260}}) {
+  for (const NormCase& c :
+       {NormCase{Norm::batch, 4, 3, 6, 6}, NormCase{Norm::batch, 5, 7, 1, 1}, NormCase{Norm::instance, 4, 3, 5, 5},
+        NormCase{Norm::batch, 1, 2, 1, 1}, NormCase{Norm::batch, 2, 1, 260, 260}}) {
     for (float momentum : {0.0f, 0.9f, 1.0f}) {
-      for (int present : {1, 2, 3}) {   // mean, variance, both
+      for (int present : {1, 2, 3}) {  // mean, variance, both
         for (bool client : {false, true}) {
           SCOPED_TRACE(c.text() + " momentum " + std::to_string(momentum));
           Random random(11);
@@ -141,7 +149,8 @@ TEST(NormalizationStatistics, BC22_MovingStatisticsFollowTheRecurrence) {
             const auto forward = ref::normalization_forward(c, widen(x), {}, {});
             want_mean = ref::moving_after(c, momentum, want_mean, forward.mean);
             want_variance = ref::moving_after(c, momentum, want_variance, forward.variance);
-            ASSERT_EQ(BNNSNormalizationFilterApplyBatch(filter.get(), c.N, x.data(), 0, y.data(), 0, true), 0) << BNNSExtLastError();
+            ASSERT_EQ(BNNSNormalizationFilterApplyBatch(filter.get(), c.N, x.data(), 0, y.data(), 0, true), 0)
+                << BNNSExtLastError();
             if (step != 1 && step != 2 && step != 10) continue;
             if (client) {
               for (size_t k = 0; k < c.C; ++k) {
@@ -153,7 +162,8 @@ TEST(NormalizationStatistics, BC22_MovingStatisticsFollowTheRecurrence) {
                 }
               }
             }
-            // BC21: inference is the affine map of the moving statistics (of the batch's own where absent), and changes none.
+            // BC21: inference is the affine map of the moving statistics (of the batch's own where absent), and changes
+            // none.
             std::vector<double> m, v;
             for (size_t s = 0; s < c.sets(); ++s) {
               m.push_back(present & 1 ? want_mean[s % c.C] : forward.mean[s]);
@@ -176,7 +186,8 @@ TEST(NormalizationStatistics, BC22_MovingStatisticsFollowTheRecurrence) {
 TEST(NormalizationStatistics, BC21_InferenceIsAffine) {
   const NormCase c{Norm::batch, 3, 4, 5, 5, 1, 0, 0.0};
   Random random(13);
-  std::vector<float> mean = random.integers(c.C), variance(c.C, 4), gamma = random.integers(c.C), y(c.count()), zero(c.count());
+  std::vector<float> mean = random.integers(c.C), variance(c.C, 4), gamma = random.integers(c.C), y(c.count()),
+                     zero(c.count());
   NormLayer layer(c, &gamma);
   layer.parameters.moving_mean_desc = vector_descriptor(c.C, mean.data());
   layer.parameters.moving_variance_desc = vector_descriptor(c.C, variance.data());
@@ -188,17 +199,19 @@ TEST(NormalizationStatistics, BC21_InferenceIsAffine) {
   double left = 0, right = 0;
   c.for_each([&](size_t e, size_t, size_t p) {
     left += double(y[e] - zero[e]) * g[e];
-    right += double(x[e]) * gamma[p] * 0.5 * g[e];   // 1 / sqrt(4)
+    right += double(x[e]) * gamma[p] * 0.5 * g[e];  // 1 / sqrt(4)
   });
-  EXPECT_EQ(left, right);   // all of it exact
+  EXPECT_EQ(left, right);  // all of it exact
 }
 
 // A fused layer's way in: values in the state, moments by the block, then only the normalising pass. Same bits.
 TEST(NormalizationStatistics, FirstStageHandsOverMoments) {
   Random random(17);
-  for (const NormCase& c : {NormCase{Norm::batch, 3, 4, 30, 31}, NormCase{Norm::batch, 70, 5, 1, 1}, NormCase{Norm::instance, 2, 3, 10, 10}}) {
+  for (const NormCase& c : {NormCase{Norm::batch, 3, 4, 30, 31}, NormCase{Norm::batch, 70, 5, 1, 1},
+                            NormCase{Norm::instance, 2, 3, 10, 10}}) {
     SCOPED_TRACE(c.text());
-    const auto gamma = random.normals(c.parameters()), beta = random.normals(c.parameters()), x = random.normals(c.count());
+    const auto gamma = random.normals(c.parameters()), beta = random.normals(c.parameters()),
+               x = random.normals(c.count());
     auto dy = random.normals(c.count());
     NormLayer layer(c, &gamma, &beta);
     const auto want = train(layer, x, dy);
@@ -213,7 +226,7 @@ TEST(NormalizationStatistics, FirstStageHandsOverMoments) {
     std::vector<MomentSums> moments(c.sets());
     const size_t plane = c.H * c.W;
     for (size_t s = 0; s < c.sets(); ++s) {
-      if (plane == 1) {   // channels are neighbours
+      if (plane == 1) {  // channels are neighbours
         if (s == 0) {
           for (size_t n = 0; n < c.N; n += kColumnRows) {
             merge_column_moments(&x[n * c.C], std::min(kColumnRows, c.N - n), c.C, c.C, moments.data());
@@ -239,8 +252,8 @@ TEST(NormalizationStatistics, FirstStageHandsOverMoments) {
     state.complete();
     EXPECT_TRUE(same_bits(y, want.y));
 
-    Tensor tensors[] = {vector_tensor(c.C * plane, dy.data()), vector_tensor(c.C * plane, dx.data()), vector_tensor(c.C, dbeta.data()),
-                        vector_tensor(c.C, dgamma.data())};
+    Tensor tensors[] = {vector_tensor(c.C * plane, dy.data()), vector_tensor(c.C * plane, dx.data()),
+                        vector_tensor(c.C, dbeta.data()), vector_tensor(c.C, dgamma.data())};
     NormalizationBackward backward;
     backward.batch = c.N;
     backward.dy = &tensors[0], backward.dy_stride = c.C * plane;
@@ -254,8 +267,8 @@ TEST(NormalizationStatistics, FirstStageHandsOverMoments) {
 // NaN spoils its own set and no other, whatever its place.
 TEST(NormalizationStatistics, NaNStaysInItsSet) {
   for_each_isa([] {
-    for (const NormCase& c : {NormCase{Norm::batch, 2, 3, 5, 5}, NormCase{Norm::batch, 3, 20, 1, 1}, NormCase{Norm::instance, 2, 3, 5, 5},
-                              NormCase{Norm::layer, 3, 2, 4, 5, 1, 1}}) {
+    for (const NormCase& c : {NormCase{Norm::batch, 2, 3, 5, 5}, NormCase{Norm::batch, 3, 20, 1, 1},
+                              NormCase{Norm::instance, 2, 3, 5, 5}, NormCase{Norm::layer, 3, 2, 4, 5, 1, 1}}) {
       Random random(19);
       const auto clean = random.normals(c.count());
       const auto want = train(NormLayer(c), clean, clean).y;
@@ -264,7 +277,9 @@ TEST(NormalizationStatistics, NaNStaysInItsSet) {
         x[place] = NAN;
         const auto got = train(NormLayer(c), x, clean).y;
         size_t bad = 0;
-        c.for_each([&](size_t e, size_t s, size_t) { if (e == place) bad = s; });
+        c.for_each([&](size_t e, size_t s, size_t) {
+          if (e == place) bad = s;
+        });
         c.for_each([&](size_t e, size_t s, size_t) {
           ASSERT_TRUE(s == bad ? std::isnan(got[e]) : bits(got[e]) == bits(want[e])) << c.text() << " NaN at " << place;
         });

@@ -28,12 +28,13 @@ std::vector<NormCase> cases() {
       }
     }
   }
-  all.push_back({Norm::batch, 130, 70, 1, 1});     // rows and columns beyond one block of columns
+  all.push_back({Norm::batch, 130, 70, 1, 1});  // rows and columns beyond one block of columns
   all.push_back({Norm::batch, 3, 5, 1, 9});
-  all.push_back({Norm::batch, 2, 2, 300, 300});    // several segments
+  all.push_back({Norm::batch, 2, 2, 300, 300});  // several segments
   all.push_back({Norm::group, 1, 4, 400, 401, 2});
   all.push_back({Norm::layer, 1, 3, 300, 300});
-  all.push_back({Norm::layer, 2500, 1, 2, 40, 1, 2});   // rows cut into stretches
+  all.push_back({Norm::group, 2, 500, 3, 3, 5});       // short groups with more parameters than one pass sums
+  all.push_back({Norm::layer, 2500, 1, 2, 40, 1, 2});  // rows cut into stretches
   return all;
 }
 
@@ -59,9 +60,11 @@ TEST(Normalization, LayerNormWorkedByHand) {
 TEST(Normalization, InstanceNormDocumentedExample) {
   const NormCase c{Norm::instance, 1, 3, 1, 9, 1, 0, 0.0};
   std::vector<float> x, y(27);
-  for (float scale : {1, 10, 100}) for (int i = 1; i <= 9; ++i) x.push_back(scale * float(i));
+  for (float scale : {1, 10, 100})
+    for (int i = 1; i <= 9; ++i) x.push_back(scale * float(i));
   const auto filter = NormLayer(c).make();
-  ASSERT_EQ(BNNSNormalizationFilterApplyBatch(filter.get(), 1, x.data(), 0, y.data(), 0, false), 0) << BNNSExtLastError();
+  ASSERT_EQ(BNNSNormalizationFilterApplyBatch(filter.get(), 1, x.data(), 0, y.data(), 0, false), 0)
+      << BNNSExtLastError();
   for (int channel = 0; channel < 3; ++channel) {
     const float want[] = {-1.549f, -1.162f, -.775f, -.387f, 0, .387f, .775f, 1.162f, 1.549f};
     for (int i = 0; i < 9; ++i) EXPECT_NEAR(y[channel * 9 + i], want[i], 5.1e-4);
@@ -80,8 +83,9 @@ TEST(Normalization, BatchNormWorkedByHand) {
 
 TEST(Normalization, ReferenceGradientsAreDerivatives) {
   Random random(3);
-  for (const NormCase& c : {NormCase{Norm::batch, 3, 2, 2, 3}, NormCase{Norm::batch, 4, 3, 1, 1}, NormCase{Norm::instance, 2, 2, 2, 3},
-                            NormCase{Norm::group, 2, 6, 2, 2, 3}, NormCase{Norm::group, 2, 4, 1, 2, 1}, NormCase{Norm::layer, 2, 2, 2, 3, 1, 0},
+  for (const NormCase& c : {NormCase{Norm::batch, 3, 2, 2, 3}, NormCase{Norm::batch, 4, 3, 1, 1},
+                            NormCase{Norm::instance, 2, 2, 2, 3}, NormCase{Norm::group, 2, 6, 2, 2, 3},
+                            NormCase{Norm::group, 2, 4, 1, 2, 1}, NormCase{Norm::layer, 2, 2, 2, 3, 1, 0},
                             NormCase{Norm::layer, 2, 2, 2, 3, 1, 1}, NormCase{Norm::layer, 2, 2, 3, 4, 1, 2}}) {
     SCOPED_TRACE(c.text());
     const auto x = widen(random.normals(c.count())), dy = widen(random.normals(c.count()));
@@ -93,9 +97,14 @@ TEST(Normalization, ReferenceGradientsAreDerivatives) {
       return sum;
     };
     const auto backward = ref::normalization_backward(c, ref::normalization_forward(c, x, gamma, beta), gamma, dy);
-    EXPECT_LE(gradient_error(backward.dx, central_differences(x, [&](const auto& v) { return loss(v, gamma, beta); })), 1e-6);
-    EXPECT_LE(gradient_error(backward.dgamma, central_differences(gamma, [&](const auto& v) { return loss(x, v, beta); })), 1e-6);
-    EXPECT_LE(gradient_error(backward.dbeta, central_differences(beta, [&](const auto& v) { return loss(x, gamma, v); })), 1e-6);
+    EXPECT_LE(gradient_error(backward.dx, central_differences(x, [&](const auto& v) { return loss(v, gamma, beta); })),
+              1e-6);
+    EXPECT_LE(
+        gradient_error(backward.dgamma, central_differences(gamma, [&](const auto& v) { return loss(x, v, beta); })),
+        1e-6);
+    EXPECT_LE(
+        gradient_error(backward.dbeta, central_differences(beta, [&](const auto& v) { return loss(x, gamma, v); })),
+        1e-6);
   }
 }
 
@@ -104,16 +113,17 @@ TEST(Normalization, ReferenceGradientsAreDerivatives) {
 struct Want {
   ref::NormForward forward;
   ref::NormBackward backward;
-  std::vector<double> abs_g, abs_gx;       // per parameter: sums of magnitudes, which errors are measured by
-  std::vector<double> mean_h, mean_hx;     // per set: means of magnitudes
+  std::vector<double> abs_g, abs_gx;    // per parameter: sums of magnitudes, which errors are measured by
+  std::vector<double> mean_h, mean_hx;  // per set: means of magnitudes
 };
 
-Want expect(const NormCase& c, const std::vector<float>& x, const std::vector<float>& gamma, const std::vector<float>& beta,
-            const std::vector<float>& dy) {
+Want expect(const NormCase& c, const std::vector<float>& x, const std::vector<float>& gamma,
+            const std::vector<float>& beta, const std::vector<float>& dy) {
   Want w;
   w.forward = ref::normalization_forward(c, widen(x), widen(gamma), widen(beta));
   w.backward = ref::normalization_backward(c, w.forward, widen(gamma), widen(dy));
-  w.abs_g.resize(c.parameters()), w.abs_gx.resize(c.parameters()), w.mean_h.resize(c.sets()), w.mean_hx.resize(c.sets());
+  w.abs_g.resize(c.parameters()), w.abs_gx.resize(c.parameters()), w.mean_h.resize(c.sets()),
+      w.mean_hx.resize(c.sets());
   c.for_each([&](size_t e, size_t set, size_t parameter) {
     const double g = std::fabs(dy[e]), h = std::fabs(gamma[parameter]) * g, m = w.forward.members[set];
     w.abs_g[parameter] += g, w.abs_gx[parameter] += g * (std::fabs(w.forward.values[e]) + 1);
@@ -130,12 +140,15 @@ void check(const NormCase& c, const TrainingResult& got, const Want& want, const
   c.for_each([&](size_t e, size_t set, size_t p) {
     const double spread = std::fabs(want.forward.values[e]) + 1, g = std::fabs(gamma[p]);
     y_bound[e] = kForwardUnits * g * spread + kEps * std::fabs(beta[p]);
-    dx_bound[e] = 2 * kForwardUnits * want.forward.rstd[set] * (g * std::fabs(dy[e]) + want.mean_h[set] + spread * want.mean_hx[set]);
+    dx_bound[e] = 2 * kForwardUnits * want.forward.rstd[set] *
+                  (g * std::fabs(dy[e]) + want.mean_h[set] + spread * want.mean_hx[set]);
   });
   EXPECT_TRUE(within(got.y, want.forward.y, c.count(), [&](size_t i) { return y_bound[i]; }));
   EXPECT_TRUE(within(got.dx, want.backward.dx, c.count(), [&](size_t i) { return dx_bound[i]; }));
-  EXPECT_TRUE(within(got.dbeta, want.backward.dbeta, c.parameters(), [&](size_t i) { return kForwardUnits * want.abs_g[i]; }));
-  EXPECT_TRUE(within(got.dgamma, want.backward.dgamma, c.parameters(), [&](size_t i) { return 2 * kForwardUnits * want.abs_gx[i]; }));
+  EXPECT_TRUE(
+      within(got.dbeta, want.backward.dbeta, c.parameters(), [&](size_t i) { return kForwardUnits * want.abs_g[i]; }));
+  EXPECT_TRUE(within(got.dgamma, want.backward.dgamma, c.parameters(),
+                     [&](size_t i) { return 2 * kForwardUnits * want.abs_gx[i]; }));
 }
 
 // BC23: group sizes in both directions; BC53: the same bits for any number of threads.
@@ -145,7 +158,8 @@ TEST(Normalization, BC23_BC53_MatchesReferenceOnEveryIsaAndThreadCount) {
     SCOPED_TRACE(c.text());
     auto x = random.normals(c.count(), 2);
     for (float& v : x) v += 3;
-    const auto gamma = random.normals(c.parameters()), beta = random.normals(c.parameters()), dy = random.normals(c.count());
+    const auto gamma = random.normals(c.parameters()), beta = random.normals(c.parameters()),
+               dy = random.normals(c.count());
     const Want want = expect(c, x, gamma, beta, dy);
     for_each_isa([&] {
       TrainingResult first;
@@ -158,7 +172,8 @@ TEST(Normalization, BC23_BC53_MatchesReferenceOnEveryIsaAndThreadCount) {
           check(c, got, want, gamma, beta, dy);
         } else {
           EXPECT_TRUE(same_bits(got.y, first.y) && same_bits(got.dx, first.dx) && same_bits(got.dbeta, first.dbeta) &&
-                      same_bits(got.dgamma, first.dgamma)) << threads << " threads";
+                      same_bits(got.dgamma, first.dgamma))
+              << threads << " threads";
         }
       }
     });
@@ -176,7 +191,8 @@ TEST(Normalization, BC53_RepetitionsGiveTheSameBits) {
     for (int i = 0; i < 30; ++i) {
       layer.options.n_threads = size_t(1 + i % 8);
       const auto again = train(layer, x, dy);
-      ASSERT_TRUE(same_bits(again.y, first.y) && same_bits(again.dx, first.dx) && same_bits(again.dgamma, first.dgamma));
+      ASSERT_TRUE(same_bits(again.y, first.y) && same_bits(again.dx, first.dx) &&
+                  same_bits(again.dgamma, first.dgamma));
     }
   }
 }
@@ -184,15 +200,19 @@ TEST(Normalization, BC53_RepetitionsGiveTheSameBits) {
 // A fused activation is the activation of the plain result; its gradient is the plain gradient of g = dy act'.
 TEST(Normalization, EveryElementwiseActivation) {
   Random random(13);
-  for (const NormCase& c : {NormCase{Norm::batch, 4, 3, 5, 5}, NormCase{Norm::batch, 9, 5, 1, 2}, NormCase{Norm::group, 2, 6, 9, 9, 3},
-                            NormCase{Norm::group, 2, 6, 2, 3, 2}, NormCase{Norm::layer, 3, 2, 6, 7}, NormCase{Norm::layer, 2, 5, 30, 30}}) {
-    const auto x = random.normals(c.count()), gamma = random.normals(c.parameters()), beta = random.normals(c.parameters());
+  for (const NormCase& c :
+       {NormCase{Norm::batch, 4, 3, 5, 5}, NormCase{Norm::batch, 9, 5, 1, 2}, NormCase{Norm::group, 2, 6, 9, 9, 3},
+        NormCase{Norm::group, 2, 6, 2, 3, 2}, NormCase{Norm::layer, 3, 2, 6, 7}, NormCase{Norm::layer, 2, 5, 30, 30}}) {
+    const auto x = random.normals(c.count()), gamma = random.normals(c.parameters()),
+               beta = random.normals(c.parameters());
     auto dy = random.normals(c.count());
     for (unsigned f = 0; f <= BNNSActivationFunctionGELUApproximationSigmoid; ++f) {
       const auto function = BNNSActivationFunction(f);
-      if (f == BNNSActivationFunctionSoftmax || f == BNNSActivationFunctionLogSoftmax || f == BNNSActivationFunctionGumbel ||
-          f == BNNSActivationFunctionGumbelMax || f == BNNSActivationFunctionIntegerLinearSaturate ||
-          f == BNNSActivationFunctionIntegerLinearSaturatePerChannel) continue;
+      if (f == BNNSActivationFunctionSoftmax || f == BNNSActivationFunctionLogSoftmax ||
+          f == BNNSActivationFunctionGumbel || f == BNNSActivationFunctionGumbelMax ||
+          f == BNNSActivationFunctionIntegerLinearSaturate ||
+          f == BNNSActivationFunctionIntegerLinearSaturatePerChannel)
+        continue;
       NormLayer fused(c, &gamma, &beta, function), plain(c, &gamma, &beta);
       const Activation activation = make_fused_activation(fused.parameters.activation, "test");
       SCOPED_TRACE(c.text() + " " + activation_name(function));
@@ -201,8 +221,10 @@ TEST(Normalization, EveryElementwiseActivation) {
       const auto before = train(plain, x, dy);
       activation_forward(activation, before.y.data(), want.data(), c.count());
       EXPECT_TRUE(same_bits(got.y, want));
-      if (has_derivative_from_output(activation)) activation_backward_from_output(activation, want.data(), dy.data(), g.data(), c.count());
-      else activation_backward_from_input(activation, before.y.data(), dy.data(), g.data(), c.count());
+      if (has_derivative_from_output(activation))
+        activation_backward_from_output(activation, want.data(), dy.data(), g.data(), c.count());
+      else
+        activation_backward_from_input(activation, before.y.data(), dy.data(), g.data(), c.count());
       const auto after = train(plain, x, g);
       EXPECT_TRUE(same_bits(got.dx, after.dx));
       EXPECT_TRUE(same_bits(got.dbeta, after.dbeta));
@@ -214,15 +236,18 @@ TEST(Normalization, EveryElementwiseActivation) {
 // ---- properties ----
 
 NormCase random_case(Random& random) {
-  NormCase c{Norm(random.below(4)), 1 + random.below(6), 1 + random.below(12), 1 + random.below(12), 1 + random.below(12)};
+  NormCase c{Norm(random.below(4)), 1 + random.below(6), 1 + random.below(12), 1 + random.below(12),
+             1 + random.below(12)};
   c.axis = random.below(3);
   if (c.kind == Norm::group) {
-    do c.groups = 1 + random.below(c.C); while (c.C % c.groups != 0);
+    do c.groups = 1 + random.below(c.C);
+    while (c.C % c.groups != 0);
   }
   return c;
 }
 
-// Without gamma and beta each set has mean 0 and variance v / (v + eps); dx sums to 0 over a set and is orthogonal to x^.
+// Without gamma and beta each set has mean 0 and variance v / (v + eps); dx sums to 0 over a set and is orthogonal to
+// x^.
 TEST(Normalization, SetsAreNormalisedAndGradientsSumToZero) {
   Random random(17);
   for (int round = 0; round < 400; ++round) {
@@ -234,7 +259,8 @@ TEST(Normalization, SetsAreNormalisedAndGradientsSumToZero) {
     std::vector<double> sum(c.sets()), squares(c.sets()), dx_sum(c.sets()), dx_dot(c.sets()), scale(c.sets());
     c.for_each([&](size_t e, size_t s, size_t) {
       sum[s] += got.y[e], squares[s] += double(got.y[e]) * got.y[e];
-      dx_sum[s] += got.dx[e], dx_dot[s] += double(got.dx[e]) * got.y[e], scale[s] += std::fabs(dy[e]) * reference.rstd[s];
+      dx_sum[s] += got.dx[e], dx_dot[s] += double(got.dx[e]) * got.y[e],
+          scale[s] += std::fabs(dy[e]) * reference.rstd[s];
     });
     for (size_t s = 0; s < c.sets(); ++s) {
       const double m = reference.members[s];
@@ -243,7 +269,9 @@ TEST(Normalization, SetsAreNormalisedAndGradientsSumToZero) {
       ASSERT_LE(std::fabs(dx_sum[s]), 4 * kForwardUnits * scale[s] * (1 + std::sqrt(m)));
       // dx is orthogonal to x^ but for epsilon: <dx, x^> = <h, x^> rstd (1 - mean x^^2)
       double dot = 0;
-      c.for_each([&](size_t e, size_t set, size_t) { if (set == s) dot += double(dy[e]) * reference.values[e]; });
+      c.for_each([&](size_t e, size_t set, size_t) {
+        if (set == s) dot += double(dy[e]) * reference.values[e];
+      });
       const double left = dot * reference.rstd[s] * (1 - reference.variance[s] * reference.rstd[s] * reference.rstd[s]);
       ASSERT_NEAR(dx_dot[s], left, 4 * kForwardUnits * scale[s] * (1 + m));
     }
@@ -265,13 +293,15 @@ TEST(Normalization, BC23_BetaGradientIsTheExactSum) {
 // The C functions refuse nothing and invent nothing where one of gamma and beta is absent.
 TEST(Normalization, AbsentGammaIsOneAbsentBetaIsZero) {
   Random random(23);
-  for (const NormCase& c : {NormCase{Norm::batch, 3, 4, 5, 5}, NormCase{Norm::batch, 3, 4, 1, 1}, NormCase{Norm::group, 2, 4, 1, 3, 2},
-                            NormCase{Norm::layer, 2, 3, 4, 5}}) {
+  for (const NormCase& c : {NormCase{Norm::batch, 3, 4, 5, 5}, NormCase{Norm::batch, 3, 4, 1, 1},
+                            NormCase{Norm::group, 2, 4, 1, 3, 2}, NormCase{Norm::layer, 2, 3, 4, 5}}) {
     const auto x = random.normals(c.count()), dy = random.normals(c.count()), some = random.normals(c.parameters());
     const std::vector<float> ones(c.parameters(), 1.0f), zeros(c.parameters(), 0.0f);
     const auto compare = [&](const NormLayer& absent, const NormLayer& given) {
       const auto a = train(absent, x, dy), b = train(given, x, dy);
-      EXPECT_TRUE(same_bits(a.y, b.y) && same_bits(a.dx, b.dx) && same_bits(a.dbeta, b.dbeta) && same_bits(a.dgamma, b.dgamma)) << c.text();
+      EXPECT_TRUE(same_bits(a.y, b.y) && same_bits(a.dx, b.dx) && same_bits(a.dbeta, b.dbeta) &&
+                  same_bits(a.dgamma, b.dgamma))
+          << c.text();
     };
     compare(NormLayer(c), NormLayer(c, &ones, &zeros));
     compare(NormLayer(c, &some), NormLayer(c, &some, &zeros));

@@ -13,7 +13,10 @@ using ref::Norm;
 using ref::NormCase;
 
 inline BNNSFilterType filter_type(Norm kind) {
-  return kind == Norm::batch ? BNNSBatchNorm : kind == Norm::instance ? BNNSInstanceNorm : kind == Norm::layer ? BNNSLayerNorm : BNNSGroupNorm;
+  return kind == Norm::batch      ? BNNSBatchNorm
+         : kind == Norm::instance ? BNNSInstanceNorm
+         : kind == Norm::layer    ? BNNSLayerNorm
+                                  : BNNSGroupNorm;
 }
 
 inline std::vector<double> widen(const std::vector<float>& v) {
@@ -25,7 +28,8 @@ struct NormLayer {
   BNNSLayerParametersNormalization parameters;
   BNNSFilterParameters options;
 
-  explicit NormLayer(const NormCase& shape, const std::vector<float>* gamma = nullptr, const std::vector<float>* beta = nullptr,
+  explicit NormLayer(const NormCase& shape, const std::vector<float>* gamma = nullptr,
+                     const std::vector<float>* beta = nullptr,
                      BNNSActivationFunction activation = BNNSActivationFunctionIdentity)
       : c(shape) {
     std::memset(&parameters, 0, sizeof parameters);
@@ -48,7 +52,8 @@ struct NormLayer {
   BNNSNDArrayDescriptor affine_descriptor(void* data) const { return vector_descriptor(c.parameters(), data); }
 
   FilterHandle make() const {
-    FilterHandle filter(BNNSFilterCreateLayerNormalization(filter_type(c.kind), &parameters, &options), &BNNSFilterDestroy);
+    FilterHandle filter(BNNSFilterCreateLayerNormalization(filter_type(c.kind), &parameters, &options),
+                        &BNNSFilterDestroy);
     EXPECT_TRUE(filter) << BNNSExtLastError();
     return filter;
   }
@@ -63,10 +68,13 @@ inline TrainingResult train(const NormLayer& layer, const std::vector<float>& x,
   TrainingResult r{std::vector<float>(c.count(), poison()), std::vector<float>(c.count(), poison()),
                    std::vector<float>(c.parameters(), poison()), std::vector<float>(c.parameters(), poison())};
   const auto filter = layer.make();
-  EXPECT_EQ(BNNSNormalizationFilterApplyBatch(filter.get(), c.N, x.data(), 0, r.y.data(), 0, true), 0) << BNNSExtLastError();
+  EXPECT_EQ(BNNSNormalizationFilterApplyBatch(filter.get(), c.N, x.data(), 0, r.y.data(), 0, true), 0)
+      << BNNSExtLastError();
   auto dx = layer.data_descriptor(r.dx.data()), dy_desc = layer.data_descriptor(dy.data());
   auto dbeta = layer.affine_descriptor(r.dbeta.data()), dgamma = layer.affine_descriptor(r.dgamma.data());
-  EXPECT_EQ(BNNSNormalizationFilterApplyBackwardBatch(filter.get(), c.N, &dx, 0, r.y.data(), 0, &dy_desc, 0, &dbeta, &dgamma), 0)
+  EXPECT_EQ(
+      BNNSNormalizationFilterApplyBackwardBatch(filter.get(), c.N, &dx, 0, r.y.data(), 0, &dy_desc, 0, &dbeta, &dgamma),
+      0)
       << BNNSExtLastError();
   return r;
 }

@@ -13,10 +13,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <cstdlib>
 
 #include "src/ops/pooling/pooling_kernels.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/ops/pooling/pooling_windows_simd.cc"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -71,6 +73,7 @@ struct Strips {
   int64_t source_x;      // x of column 0
   const float* count_x;  // taps that an average counts; NULL where it counts every tap of every window
   int64_t first_row, rows;
+  const float* ahead;    // the pixels after this block: fetched, in order, while its strips are done
   StripRow row[kStripRows];
 };
 
@@ -162,9 +165,11 @@ struct Taps {
     }
   }
   // Folds a row of pixels. check gets the sum of the pixels, for Max.
-  HWY_INLINE Line<kFold> Fold(const float* row, V* check) const {
+  HWY_INLINE Line<kFold> Fold(const float* row, V* check, const float** ahead) const {
     const D d;
     const int64_t N = static_cast<int64_t>(hn::Lanes(d));
+    for (int64_t i = 0; i < kStride * N; i += 16) hwy::Prefetch(*ahead + i);
+    *ahead += kStride * N;
     const V neutral = Neutral<kFold>();
     Line<kFold> line;
     const auto tap = [&](int64_t t, V v) HWY_ATTR { t == 0 ? line.First(v, 0) : line.Next(v, t * dilation); };
@@ -221,7 +226,7 @@ HWY_INLINE void Finish(const Strips& s, const StripRow& row, const Line<kFold>& 
 
 // One strip of windows from wx on. kReuse: lines that the next window row needs again (3 x 3 windows, kReuse = 3 - stride).
 template <PoolingFold kFold, int kStride, int kKernel, int kReuse, bool kInside>
-HWY_NOINLINE void Strip(const Strips& s, int64_t wx) {
+HWY_NOINLINE void Strip(Strips& s, int64_t wx) {
   const D d;
   const DI di;
   const WindowBlock& block = *s.block;
@@ -232,6 +237,7 @@ HWY_NOINLINE void Strip(const Strips& s, int64_t wx) {
   const int64_t down = s.geometry->tap_offset(0, 1);
   const VI one = hn::Set(di, static_cast<int32_t>(down)), two = hn::Add(one, one);
   V check = hn::Zero(d);
+  const float* ahead = s.ahead;
   M again = hn::FirstN(d, 0);   // none
   Line<kFold> first, second;    // kept from the window row before
   bool kept = false;
@@ -241,9 +247,9 @@ HWY_NOINLINE void Strip(const Strips& s, int64_t wx) {
     const StripRow& row = s.row[r];
     Line<kFold> window;
     if (kReuse != 0 && row.first == 0 && row.last == 3) {
-      if (!kept) first = taps.Fold(row.pixels, &check);
-      if (kReuse == 1 || !kept) second = taps.Fold(row.pixels + s.step, &check);
-      const Line<kFold> third = taps.Fold(row.pixels + 2 * s.step, &check);
+      if (!kept) first = taps.Fold(row.pixels, &check, &ahead);
+      if (kReuse == 1 || !kept) second = taps.Fold(row.pixels + s.step, &check, &ahead);
+      const Line<kFold> third = taps.Fold(row.pixels + 2 * s.step, &check, &ahead);
       window = first;
       window.Under(second, one);
       window.Under(third, two);
@@ -253,16 +259,17 @@ HWY_NOINLINE void Strip(const Strips& s, int64_t wx) {
     } else {
       const float* pixels = row.pixels;
       VI below = hn::Set(di, static_cast<int32_t>(row.first * down));
-      window = taps.Fold(pixels, &check);
+      window = taps.Fold(pixels, &check, &ahead);
       if constexpr (kFold == PoolingFold::arg_max) window.at = hn::Add(window.at, below);
       for (int64_t t = row.first + 1; t < row.last; ++t) {
         below = hn::Add(below, one);
-        window.Under(taps.Fold(pixels += s.step, &check), below);
+        window.Under(taps.Fold(pixels += s.step, &check, &ahead), below);
       }
       kept = false;
     }
     Finish<kFold, kInside>(s, row, window, column, needed, values, offsets, &again);
   }
+  s.ahead = ahead;
   if constexpr (IsMax(kFold)) again = hn::Or(again, hn::IsNaN(check));
   if constexpr (kFold != PoolingFold::average) {
     if (HWY_LIKELY(hn::AllFalse(d, again))) return;
@@ -287,14 +294,15 @@ void FillEmpty(const WindowBlock& block, Span rows, Span columns) {
   }
 }
 
-// Strips go from right to left: the last one may write past the end of its rows, into columns that come later.
+// The last strip comes first: it may write past the end of its rows, into columns that are written later.
 template <PoolingFold kFold, int kStride, int kKernel, int kReuse>
-void RunStrips(const Strips& s, Span columns) {
+void RunStrips(Strips& s, Span columns) {
   const int64_t N = static_cast<int64_t>(hn::Lanes(D()));
   const int64_t kernel = kKernel ? kKernel : s.geometry->x.kernel;
   const int64_t reads =   // columns that an unmasked strip reads
       kStride == 1 ? (kernel - 1) * (kKernel ? 1 : s.geometry->x.dilation) + N : (kernel - 1) / 2 * 2 + 2 * N;
-  for (int64_t wx = columns.begin + (columns.size() - 1) / N * N; wx >= columns.begin; wx -= N) {
+  const int64_t last = columns.begin + (columns.size() - 1) / N * N;
+  for (int64_t wx = last, next = columns.begin; next <= last; wx = next, next += N) {
     const int64_t first = s.geometry->x.start(wx) - s.source_x;
     if (first >= 0 && first + reads <= s.width) Strip<kFold, kStride, kKernel, kReuse, true>(s, wx);
     else Strip<kFold, kStride, kKernel, kReuse, false>(s, wx);
@@ -321,7 +329,8 @@ void WindowBlocks(const WindowBlock& block) {
     s.count_x = counts;
   }
   const Span filled = g.x.windows_inside(block.columns);   // the columns with pixels
-  const int64_t most = std::clamp<int64_t>(kStripPixels / (s.width * g.y.stride), 2, kStripRows);
+  static const int64_t tune = getenv("POOL_ROWS") ? atol(getenv("POOL_ROWS")) : 8;
+  const int64_t most = block.columns.size() <= 2 * static_cast<int64_t>(hn::Lanes(D())) ? kStripRows : std::max<int64_t>(2, tune / g.y.stride);
   int64_t wy = block.rows.begin;
   while (wy < block.rows.end) {
     s.first_row = wy - block.rows.begin;
@@ -340,6 +349,7 @@ void WindowBlocks(const WindowBlock& block) {
                          static_cast<float>(g.y.count(wy))};
     }
     if (s.rows == 0) break;
+    s.ahead = s.row[0].pixels + s.rows * g.y.stride * source.row;
     if (!filled.empty()) RunStrips<kFold, kStride, kKernel, kReuse>(s, filled);
     const Span rows{block.rows.begin + s.first_row, block.rows.begin + s.first_row + s.rows};
     FillEmpty(block, rows, {block.columns.begin, std::min(filled.begin, block.columns.end)});
