@@ -8,16 +8,10 @@ const char* filter_kind_name(FilterKind kind) noexcept {
       return "activation";
     case FilterKind::arithmetic:
       return "arithmetic";
-    case FilterKind::dropout:
-      return "dropout";
     case FilterKind::fully_connected:
       return "fully_connected";
     case FilterKind::loss:
       return "loss";
-    case FilterKind::normalization:
-      return "normalization";
-    case FilterKind::pooling:
-      return "pooling";
   }
   return "unknown";
 }
@@ -30,8 +24,6 @@ const char* own_forward(FilterKind kind) {
       return "BNNSArithmeticFilterApplyBatch";
     case FilterKind::loss:
       return "BNNSLossFilterApplyBatch";
-    case FilterKind::normalization:
-      return "BNNSNormalizationFilterApplyBatch";
     default:
       return "BNNSFilterApplyBatch";
   }
@@ -43,8 +35,6 @@ const char* own_backward(FilterKind kind) {
       return "BNNSArithmeticFilterApplyBackwardBatch";
     case FilterKind::loss:
       return "BNNSLossFilterApplyBackwardBatch";
-    case FilterKind::normalization:
-      return "BNNSNormalizationFilterApplyBackwardBatch";
     default:
       return "BNNSFilterApplyBackwardBatch";
   }

@@ -14,7 +14,7 @@
 
 namespace bnns {
 
-enum class FilterKind { activation, arithmetic, dropout, fully_connected, loss, normalization, pooling };
+enum class FilterKind { activation, arithmetic, fully_connected, loss };
 
 const char* filter_kind_name(FilterKind kind) noexcept;
 

@@ -117,7 +117,8 @@ HWY_NOINLINE void DotRows(const SkinnyBlock& s, size_t first, size_t valid, cons
     if constexpr (kRows == 8) SumsOfLanes(d, s4_##i, s5_##i, s6_##i, s7_##i, sums[i] + 4); \
   }
   BNNS_SUMS(0)
-  BNNS_SUMS(1) BNNS_SUMS(2)
+  BNNS_SUMS(1)
+  BNNS_SUMS(2)
 #undef BNNS_SUMS
       for (size_t i = 0; i < kVectors; ++i) {
     float* to = y + i * s.y_vector_stride + first * s.y_row_stride;

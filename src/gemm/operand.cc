@@ -18,8 +18,10 @@ size_t element_stride(const Tensor& t) {
   for (size_t j = 0; j < t.rank; ++j) {
     const size_t k = t.axis[j];
     if (t.size[k] == 1) continue;
-    if (stride == 0) stride = t.stride[k];
-    else if (t.stride[k] != stride * run) return 0;
+    if (stride == 0)
+      stride = t.stride[k];
+    else if (t.stride[k] != stride * run)
+      return 0;
     run *= t.size[k];
   }
   return stride ? stride : 1;
@@ -87,8 +89,11 @@ MatrixResult::MatrixResult(const Tensor& sample, void* base, size_t batch, size_
 }
 
 MatrixResult::MatrixResult(const Tensor& matrix, size_t row_axis)
-    : row_(row_of(matrix, 1 - row_axis)), base_(matrix.data), type_(matrix.type),
-      base_stride_(matrix.stride[row_axis]), accumulate_(matrix.accumulate) {
+    : row_(row_of(matrix, 1 - row_axis)),
+      base_(matrix.data),
+      type_(matrix.type),
+      base_stride_(matrix.stride[row_axis]),
+      accumulate_(matrix.accumulate) {
   const size_t column_stride = matrix.stride[1 - row_axis];
   if (matrix.is(BNNSDataTypeFloat32) && (column_stride == 1 || base_stride_ == 1)) {
     output_ = {static_cast<float*>(base_), base_stride_, column_stride};

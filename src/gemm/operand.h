@@ -1,8 +1,8 @@
 // Tensors as operands and results of the GEMM core.
 //
-// MatrixOperand is a lens straight on the caller's memory where type and strides allow (f32, f16, bf16 with one constant
-// stride), else on an f32 copy in scratch. MatrixResult is the caller's f32 memory where one stride is 1, else f32
-// scratch that the GEMM's epilogue converts and stores block by block.
+// MatrixOperand is a lens straight on the caller's memory where type and strides allow (f32, f16, bf16 with one
+// constant stride), else on an f32 copy in scratch. MatrixResult is the caller's f32 memory where one stride is 1, else
+// f32 scratch that the GEMM's epilogue converts and stores block by block.
 #pragma once
 
 #include <cstddef>
