@@ -120,7 +120,7 @@ HWY_NOINLINE void DotRows(const SkinnyBlock& s, size_t first, size_t valid, cons
   BNNS_SUMS(1)
   BNNS_SUMS(2)
 #undef BNNS_SUMS
-      for (size_t i = 0; i < kVectors; ++i) {
+  for (size_t i = 0; i < kVectors; ++i) {
     float* to = y + i * s.y_vector_stride + first * s.y_row_stride;
     if (s.y_row_stride == 1 && valid == kRows) {
       for (size_t r = 0; r < kRows; r += hn::Lanes(D4())) {

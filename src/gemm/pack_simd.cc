@@ -149,7 +149,8 @@ HWY_INLINE void TransposeStore(D d, const T* const* rows, size_t k, size_t count
   // Block b of an a_j, b_j, c_j, e_j holds column 4 b + j of four rows: a 4 x 4 transpose of blocks is left.
   BNNS_LOAD4(a, 0)
   BNNS_LOAD4(b, 4)
-  BNNS_LOAD4(c, 8) BNNS_LOAD4(e, 12)
+  BNNS_LOAD4(c, 8)
+  BNNS_LOAD4(e, 12)
 #define BNNS_BLOCKS(j)                                                                            \
   const V l##j = hn::ConcatLowerLower(d, c##j, a##j), m##j = hn::ConcatLowerLower(d, e##j, b##j); \
   const V u##j = hn::ConcatUpperUpper(d, c##j, a##j), w##j = hn::ConcatUpperUpper(d, e##j, b##j); \
@@ -157,17 +158,24 @@ HWY_INLINE void TransposeStore(D d, const T* const* rows, size_t k, size_t count
   b##j = hn::OddEvenBlocks(m##j, hn::SwapAdjacentBlocks(l##j));                                   \
   c##j = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(w##j), u##j);                                   \
   e##j = hn::OddEvenBlocks(w##j, hn::SwapAdjacentBlocks(u##j));
-      BNNS_BLOCKS(0) BNNS_BLOCKS(1) BNNS_BLOCKS(2) BNNS_BLOCKS(3)
+  BNNS_BLOCKS(0)
+  BNNS_BLOCKS(1)
+  BNNS_BLOCKS(2)
+  BNNS_BLOCKS(3)
 #undef BNNS_BLOCKS
-          BNNS_STORE4(a0, a1, a2, a3, 0) BNNS_STORE4(b0, b1, b2, b3, 4) BNNS_STORE4(c0, c1, c2, c3, 8)
-              BNNS_STORE4(e0, e1, e2, e3, 12)
+  // clang-format off: it never settles on lines of macro calls that follow a directive
+  BNNS_STORE4(a0, a1, a2, a3, 0)
+  BNNS_STORE4(b0, b1, b2, b3, 4)
+  BNNS_STORE4(c0, c1, c2, c3, 8)
+  BNNS_STORE4(e0, e1, e2, e3, 12)
+  // clang-format on
 #elif HWY_TARGET == HWY_AVX2
   BNNS_LOAD4(a, 0)
   BNNS_LOAD4(b, 4)
   BNNS_STORE4(hn::ConcatLowerLower(d, b0, a0), hn::ConcatLowerLower(d, b1, a1), hn::ConcatLowerLower(d, b2, a2),
               hn::ConcatLowerLower(d, b3, a3), 0)
-      BNNS_STORE4(hn::ConcatUpperUpper(d, b0, a0), hn::ConcatUpperUpper(d, b1, a1), hn::ConcatUpperUpper(d, b2, a2),
-                  hn::ConcatUpperUpper(d, b3, a3), 4)
+  BNNS_STORE4(hn::ConcatUpperUpper(d, b0, a0), hn::ConcatUpperUpper(d, b1, a1), hn::ConcatUpperUpper(d, b2, a2),
+              hn::ConcatUpperUpper(d, b3, a3), 4)
 #else  // 128-bit vectors
   BNNS_LOAD4(a, 0)
   BNNS_STORE4(a0, a1, a2, a3, 0)
