@@ -116,7 +116,7 @@ struct Counter {
   std::atomic<bool> unfinished{false};
 };
 
-struct Bench {  // the memory of one test
+struct Memory {  // of one test
   Arena a{16 << 20}, b{16 << 20}, c{8 << 20}, bias{1 << 20}, work{32 << 20};
 };
 
@@ -141,19 +141,19 @@ struct Result {
 };
 
 // Runs the case; checks everything around the elements; returns C.
-Result run(Bench& bench, const Case& x, const std::vector<double>& av, const std::vector<double>& bv,
+Result run(Memory& memory, const Case& x, const std::vector<double>& av, const std::vector<double>& bv,
            const std::vector<double>& init, size_t threads) {
-  Operand a(bench.a, av, x.m, x.k, x.a, x.a_type, x.pad, x.at_end);
+  Operand a(memory.a, av, x.m, x.k, x.a, x.a_type, x.pad, x.at_end);
   std::vector<double> bt(x.n * x.k);
   for (size_t k = 0; k < x.k; ++k) {
     for (size_t j = 0; j < x.n; ++j) bt[j * x.k + k] = bv[k * x.n + j];
   }
-  Operand b(bench.b, bt, x.n, x.k, x.b, x.b_type, x.pad, x.at_end);
+  Operand b(memory.b, bt, x.n, x.k, x.b, x.b_type, x.pad, x.at_end);
 
   GemmOutput c{nullptr, x.n + x.pad, 1};
   if (x.c_transposed) c = {nullptr, 1, x.m + x.pad};
   const size_t c_size = x.m && x.n ? (x.m - 1) * c.row_stride + (x.n - 1) * c.column_stride + 1 : 0;
-  c.data = static_cast<float*>(bench.c.take(c_size * sizeof(float), x.at_end));
+  c.data = static_cast<float*>(memory.c.take(c_size * sizeof(float), x.at_end));
   if (x.init == GemmInit::accumulate) {
     for (size_t i = 0; i < x.m; ++i) {
       for (size_t j = 0; j < x.n; ++j)
@@ -161,7 +161,7 @@ Result run(Bench& bench, const Case& x, const std::vector<double>& av, const std
     }
   }
   const size_t bias_size = x.init == GemmInit::bias_rows ? x.m : x.init == GemmInit::bias_columns ? x.n : 0;
-  float* bias = static_cast<float*>(bench.bias.take(bias_size * sizeof(float), x.at_end));
+  float* bias = static_cast<float*>(memory.bias.take(bias_size * sizeof(float), x.at_end));
   for (size_t i = 0; i < bias_size && c_size; ++i) {
     bias[i] = static_cast<float>(init[x.init == GemmInit::bias_rows ? i * x.n : i]);
   }
@@ -169,7 +169,7 @@ Result run(Bench& bench, const Case& x, const std::vector<double>& av, const std
   const GemmProblem problem{x.m, x.n, x.k, x.init};
   const size_t bytes = gemm_workspace_bytes(problem, a.lens, b.lens, c, threads);
   EXPECT_EQ(bytes % 64, 0u);
-  void* workspace = bytes ? bench.work.take(bytes, true) : nullptr;
+  void* workspace = bytes ? memory.work.take(bytes, true) : nullptr;
 
   Counter counter{std::vector<std::atomic<int>>(x.m * x.n), c.data, x.n, c.row_stride, c.column_stride, {}};
   const GemmEpilogue epilogue{[](void* context, Range rows, Range columns) {
@@ -233,10 +233,10 @@ std::vector<double> make_init(const Case& x, bool integers) {
   return init;
 }
 
-void expect_exact(Bench& bench, const Case& x, size_t threads) {
+void expect_exact(Memory& memory, const Case& x, size_t threads) {
   const auto a = random_values(x.m * x.k, true, 1), b = random_values(x.k * x.n, true, 2), init = make_init(x, true);
   const auto expected = ref::gemm(x.m, x.n, x.k, a, b, init);
-  const Result got = run(bench, x, a, b, init, threads);
+  const Result got = run(memory, x, a, b, init, threads);
   for (size_t i = 0; i < expected.size(); ++i) {
     if (got.c[i] != expected[i]) {
       ADD_FAILURE() << x.text() << " threads " << threads << ": C[" << i / x.n << "," << i % x.n << "] is " << got.c[i]
@@ -250,7 +250,7 @@ class Gemm : public testing::TestWithParam<Isa> {
  protected:
   void SetUp() override { set_max_isa(GetParam()); }
   void TearDown() override { set_max_isa(best_isa()); }
-  Bench bench_;
+  Memory memory_;
 };
 
 std::vector<Isa> all_isas() {
@@ -282,7 +282,7 @@ TEST_P(Gemm, ExactOnSmallShapes) {
         x.a = kOrders[i % 4], x.b = kOrders[i / 4 % 4], x.init = kInits[i / 3 % 4];
         x.a_type = kTypes[i / 5 % 3], x.b_type = kTypes[i / 7 % 3];
         x.pad = i % 3, x.c_transposed = i % 5 == 0, x.at_end = i % 2;
-        expect_exact(bench_, x, 1 + i % 3);
+        expect_exact(memory_, x, 1 + i % 3);
       }
     }
   }
@@ -299,7 +299,7 @@ TEST_P(Gemm, ExactOnEveryLayout) {
           for (const FloatType b_type : kTypes) {
             ++i;
             Case x{s[0], s[1], s[2], kInits[i % 4], a, b, a_type, b_type, i % 3, i / 4 % 2 == 0, i / 2 % 2 == 0};
-            expect_exact(bench_, x, 1 + i % 2);
+            expect_exact(memory_, x, 1 + i % 2);
           }
         }
       }
@@ -308,16 +308,16 @@ TEST_P(Gemm, ExactOnEveryLayout) {
 }
 
 TEST_P(Gemm, ExactOnLargerShapes) {
-  const size_t shapes[][3] = {{32, 1000, 200}, {1000, 32, 200}, {500, 520, 40}, {130, 1100, 64},
-                              {600, 40, 300},  {14, 32, 3000},  {5, 3, 5000},   {28, 64, 2048},
-                              {2, 700, 900},   {300, 2, 900},   {1, 5000, 300}, {1, 300, 5000}};
+  const size_t shapes[][3] = {{32, 1000, 200}, {1000, 32, 200}, {500, 520, 40}, {130, 1100, 64}, {600, 40, 300},
+                              {40, 1030, 260}, {20, 1024, 300}, {11, 900, 300}, {14, 32, 3000},  {5, 3, 5000},
+                              {28, 64, 2048},  {2, 700, 900},   {300, 2, 900},  {1, 5000, 300},  {1, 300, 5000}};
   unsigned i = 0;
   for (const auto& s : shapes) {
     for (int variant = 0; variant < 4; ++variant, ++i) {
       Case x{s[0], s[1], s[2]};
       x.a = kOrders[variant % 2], x.b = kOrders[variant / 2], x.init = kInits[i % 4], x.pad = i % 2,
       x.c_transposed = i % 3 == 0;
-      expect_exact(bench_, x, 1 + i % 4);
+      expect_exact(memory_, x, 1 + i % 4);
     }
   }
 }
@@ -341,7 +341,7 @@ TEST_P(Gemm, WithinBoundOnNormalData) {
         for (double& e : *v) e = std::abs(e);
       const auto expected = ref::gemm(x.m, x.n, x.k, a, b, init),
                  size = ref::gemm(x.m, x.n, x.k, a_abs, b_abs, init_abs);
-      const Result got = run(bench_, x, a, b, init, 2);
+      const Result got = run(memory_, x, a, b, init, 2);
       const double eps = std::numeric_limits<float>::epsilon();
       for (size_t e = 0; e < expected.size(); ++e) {
         ASSERT_LE(std::abs(got.c[e] - expected[e]), 2 * eps * static_cast<double>(x.k + 1) * size[e])
@@ -360,9 +360,9 @@ TEST_P(Gemm, SameBitsForAnyThreadCount) {
       x.a = kOrders[variant % 2], x.b = kOrders[variant / 2], x.init = kInits[variant];
       const auto a = random_values(x.m * x.k, false, 5), b = random_values(x.k * x.n, false, 6),
                  init = make_init(x, false);
-      const Result one = run(bench_, x, a, b, init, 1);
+      const Result one = run(memory_, x, a, b, init, 1);
       for (const size_t threads : {2, 3, 7}) {
-        const Result many = run(bench_, x, a, b, init, threads);
+        const Result many = run(memory_, x, a, b, init, threads);
         ASSERT_EQ(std::memcmp(one.c.data(), many.c.data(), one.c.size() * sizeof(float)), 0)
             << x.text() << " threads " << threads;
       }
@@ -376,11 +376,36 @@ TEST_P(Gemm, SameBitsForPaddedLayouts) {
     Case x{m, 130, 555};
     const auto a = random_values(x.m * x.k, false, 5), b = random_values(x.k * x.n, false, 6),
                init = make_init(x, false);
-    const Result dense = run(bench_, x, a, b, init, 1);
+    const Result dense = run(memory_, x, a, b, init, 1);
     for (const size_t pad : {1, 5, 213}) {
       x.pad = pad;
-      EXPECT_EQ(run(bench_, x, a, b, init, 1).c, dense.c) << x.text();
+      EXPECT_EQ(run(memory_, x, a, b, init, 1).c, dense.c) << x.text();
     }
+  }
+}
+
+// Both operands packed ahead in chunks, several depth blocks: too much for the reference, so elements are picked at
+// random.
+TEST_P(Gemm, ChunksOfLargeOperands) {
+  const size_t shapes[][3] = {{530, 4800, 520}, {4800, 530, 520}};
+  for (const auto& s : shapes) {
+    const size_t m = s[0], n = s[1], k = s[2];
+    const auto av = random_values(m * k, true, 1), bv = random_values(k * n, true, 2);
+    const std::vector<float> af(av.begin(), av.end()), bf(bv.begin(), bv.end());
+    const Lens a = strided_lens(af.data(), FloatType::f32, static_cast<ptrdiff_t>(k), 1);
+    const Lens b = strided_lens(bf.data(), FloatType::f32, 1, static_cast<ptrdiff_t>(n));
+    std::vector<float> c(m * n, NAN);
+    const GemmOutput out{c.data(), n, 1};
+    const size_t bytes = gemm_workspace_bytes({m, n, k, {}}, a, b, out, 2);
+    gemm({m, n, k, {}}, a, b, out, nullptr, {}, memory_.work.take(bytes, true), 2);
+    std::mt19937 random(4);
+    for (int pick = 0; pick < 3000; ++pick) {
+      const size_t i = random() % m, j = random() % n;
+      double expected = 0;
+      for (size_t d = 0; d < k; ++d) expected += av[i * k + d] * bv[d * n + j];
+      ASSERT_EQ(c[i * n + j], expected) << "C[" << i << "," << j << "]";
+    }
+    for (const float value : c) ASSERT_FALSE(std::isnan(value));
   }
 }
 
@@ -399,11 +424,39 @@ TEST_P(Gemm, LargeOutputIsWritten) {
       const Lens lb = strided_lens(bf.data(), FloatType::f32, 1, static_cast<ptrdiff_t>(n));
       const GemmOutput out{c, n, 1};
       const size_t bytes = gemm_workspace_bytes({m, n, k, {}}, la, lb, out, 2);
-      gemm({m, n, k, {}}, la, lb, out, nullptr, {}, bytes ? bench_.work.take(bytes, true) : nullptr, 2);
+      gemm({m, n, k, {}}, la, lb, out, nullptr, {}, bytes ? memory_.work.take(bytes, true) : nullptr, 2);
       for (size_t i = 0; i < m * n; ++i) {
         float expected = 0;
         for (size_t kk = 0; kk < k; ++kk) expected += af[kk * m + i / n] * bf[kk * n + i % n];
         ASSERT_EQ(c[i], expected) << i;
+      }
+    }
+  }
+}
+
+// A stride of 0 repeats a row or a column; a negative one walks backwards.
+TEST_P(Gemm, UnusualStrides) {
+  const std::vector<double> values = random_values(4000, true, 9);
+  const std::vector<float> data(values.begin(), values.end());
+  const ptrdiff_t strides[][2] = {{0, 1}, {1, 0}, {0, 0}, {-37, 1}, {1, -37}, {-1, 60}, {60, -1}, {3, 1}, {1, 1}};
+  const auto at = [&](const ptrdiff_t* s, size_t r, size_t k) {
+    return values[static_cast<size_t>(2000 + static_cast<ptrdiff_t>(r) * s[0] + static_cast<ptrdiff_t>(k) * s[1])];
+  };
+  for (const auto& sa : strides) {
+    for (const auto& sb : strides) {
+      for (const size_t m : {size_t{1}, size_t{3}, size_t{30}}) {
+        const size_t n = 33, k = 21;
+        const Lens a = strided_lens(data.data() + 2000, FloatType::f32, sa[0], sa[1]);
+        const Lens b = strided_lens(data.data() + 2000, FloatType::f32, sb[0], sb[1]);
+        std::vector<float> c(m * n, NAN);
+        const GemmOutput out{c.data(), n, 1};
+        const size_t bytes = gemm_workspace_bytes({m, n, k, {}}, a, b, out, 2);
+        gemm({m, n, k, {}}, a, b, out, nullptr, {}, bytes ? memory_.work.take(bytes, true) : nullptr, 2);
+        for (size_t i = 0; i < m * n; ++i) {
+          double expected = 0;
+          for (size_t d = 0; d < k; ++d) expected += at(sa, i / n, d) * at(sb, i % n, d);
+          ASSERT_EQ(c[i], expected) << "a " << sa[0] << "," << sa[1] << " b " << sb[0] << "," << sb[1] << " m" << m;
+        }
       }
     }
   }
@@ -419,7 +472,7 @@ TEST_P(Gemm, InfinityInUnusedPaddingDoesNotLeak) {
   const Lens la = strided_lens(a.data(), FloatType::f32, 40, 1), lb = strided_lens(b.data(), FloatType::f32, 1, 40);
   const GemmOutput out{c.data(), 40, 1};
   const size_t bytes = gemm_workspace_bytes({5, 19, 9, {}}, la, lb, out, 1);
-  gemm({5, 19, 9, {}}, la, lb, out, nullptr, {}, bytes ? bench_.work.take(bytes, true) : nullptr, 1);
+  gemm({5, 19, 9, {}}, la, lb, out, nullptr, {}, bytes ? memory_.work.take(bytes, true) : nullptr, 1);
   for (size_t i = 0; i < 5; ++i)
     for (size_t j = 0; j < 19; ++j) EXPECT_EQ(c[i * 40 + j], 18);
 }

@@ -1,10 +1,7 @@
 // Few vectors against a matrix, at memory speed: batch 1 and other tiny batches.
-//   dot       y_i[j] = sum_k x_i[k] w(j, k), rows of w contiguous: vectors along k, horizontal sums at the end
-//   axpy      y_i[:] = sum_k x_i[k] w(:, k), columns of w contiguous: several k at a time, y stays in cache
-//   rank one  c[i, :] = x[i] y[:]
+//   dot    y_i[j] = sum_k x_i[k] w(j, k), rows of w contiguous: vectors along k, horizontal sums at the end
+//   axpy   y[:] = sum_k x[k] w(:, k), columns of w contiguous: y in registers, or several k at a time
 // Each element of w is read once. The order of every sum depends on the depth alone.
-
-#include <hwy/cache_control.h>
 
 #include "src/gemm/kernels.h"
 
@@ -291,49 +288,6 @@ void Axpy(const SkinnyBlock& s) {
   }
 }
 
-void RankOne(Range rows, size_t n, const float* HWY_RESTRICT x, const float* HWY_RESTRICT y, float* HWY_RESTRICT c,
-             size_t c_stride, bool accumulate, bool stream) {
-  const D d;
-  const size_t lanes = hn::Lanes(d);
-  const size_t whole = n / lanes * lanes, left = n - whole;
-  const V last = left ? LoadFirst(d, y + whole, left) : hn::Zero(d);
-  for (size_t i = rows.begin; i < rows.end; ++i) {
-    const V a = hn::Set(d, x[i]);
-    float* row = c + i * c_stride;
-    if (accumulate) {
-      for (size_t j = 0; j < whole; j += lanes) {
-        hn::StoreU(hn::MulAdd(a, hn::LoadU(d, y + j), hn::LoadU(d, row + j)), d, row + j);
-      }
-      if (left) StoreFirst(hn::MulAdd(a, last, LoadFirst(d, row + whole, left)), d, row + whole, left);
-      continue;
-    }
-    if (stream) {
-      for (size_t j = 0; j < whole; j += lanes) hn::Stream(hn::Mul(a, hn::LoadU(d, y + j)), d, row + j);
-    } else {
-      for (size_t j = 0; j < whole; j += lanes) hn::StoreU(hn::Mul(a, hn::LoadU(d, y + j)), d, row + j);
-    }
-    if (left) StoreFirst(hn::Mul(a, last), d, row + whole, left);
-  }
-  if (stream) hwy::FlushStream();
-}
-
-void AddRows(const float* HWY_RESTRICT rows, size_t stride, size_t count, size_t n, bool accumulate,
-             float* HWY_RESTRICT y) {
-  const D d;
-  const size_t lanes = hn::Lanes(d);
-  size_t j = 0;
-  for (; j + lanes <= n; j += lanes) {
-    V sum = accumulate ? hn::LoadU(d, y + j) : hn::Zero(d);
-    for (size_t i = 0; i < count; ++i) sum = hn::Add(sum, hn::LoadU(d, rows + i * stride + j));
-    hn::StoreU(sum, d, y + j);
-  }
-  if (j < n) {
-    V sum = accumulate ? LoadFirst(d, y + j, n - j) : hn::Zero(d);
-    for (size_t i = 0; i < count; ++i) sum = hn::Add(sum, LoadFirst(d, rows + i * stride + j, n - j));
-    StoreFirst(sum, d, y + j, n - j);
-  }
-}
-
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -346,13 +300,5 @@ void skinny_dot(const SkinnyBlock& block) noexcept {
 void skinny_axpy(const SkinnyBlock& block) noexcept {
   BNNS_DISPATCH(Axpy)(block);
 }
-void add_rows(const float* rows, size_t stride, size_t count, size_t n, bool accumulate, float* y) noexcept {
-  BNNS_DISPATCH(AddRows)(rows, stride, count, n, accumulate, y);
-}
-void rank_one(Range rows, size_t n, const float* x, const float* y, float* c, size_t c_stride, bool accumulate,
-              bool stream) noexcept {
-  BNNS_DISPATCH(RankOne)(rows, n, x, y, c, c_stride, accumulate, stream);
-}
-
 }  // namespace bnns
 #endif

@@ -6,7 +6,7 @@
 namespace bnns::detail {
 namespace {
 
-constexpr size_t kMaxVectors = 4;
+constexpr size_t kMaxVectors = 9;       // of dot: above, the tile kernel wins although it packs
 constexpr size_t kFarSize = 1 << 19;    // elements of the matrix: not expected in cache
 constexpr size_t kSliceSize = 1 << 17;  // elements of the matrix: from here on several threads are worth a second pass
 

@@ -9,12 +9,13 @@ constexpr size_t kDepthBlock = 512;       // at most; 14 rows of A: 28 KB; a pan
 constexpr size_t kShortDepthBlock = 384;  // the same where B is copied inside the tasks
 constexpr size_t kColumnBlock = 512;      // B block 1 MB at most
 constexpr size_t kRowBlock = 512;
-constexpr size_t kTaskWork = 2 << 20;    // multiply-adds: some 20 us
+constexpr size_t kTaskWork = 1 << 17;    // multiply-adds: some 1 us
 constexpr size_t kMaxTasks = 16;         // beyond this, blocks are as large as the caches like
 constexpr size_t kAheadBytes = 8 << 20;  // of one operand at a time
-constexpr size_t kDirectSize = 16384;    // elements of B: they stay in cache as they are
+constexpr size_t kDirectSize = 262144;   // elements of B, 1 MB: L2 holds them as they are
+constexpr size_t kCachedSize = 131072;   // elements of B: they are in L2, nothing need be prefetched
 constexpr size_t kDirectColumns = 256;   // beyond this, packing a tile of A costs less than it saves
-constexpr size_t kWorkPerByte = 4;       // multiply-adds in cache that take as long as a unit of kMinThreadWork
+constexpr size_t kWorkPerByte = 2;       // multiply-adds in cache that take as long as a unit of kMinThreadWork
 constexpr size_t kSlack = 16;            // floats behind a panel (pack.h)
 
 // Whether `count` lines, a stride of floats apart, fall on so few sets of a cache that they push each other out. The
@@ -90,7 +91,7 @@ void choose_sources(const GemmCall& call, TilePlan& p) {
   const size_t panels = p.column_block / p.kernels.columns;
   const bool by_rows =
       call.a.row_stride == 1 && (panels <= 2 || !stride_collides(call.a.depth_stride, p.depth_block, kL2Way));
-  const bool by_depth = call.a.depth_stride == 1 && (p.b != Source::inside || small) &&
+  const bool by_depth = call.a.depth_stride == 1 && (p.b != Source::inside || call.k * call.n <= kCachedSize) &&
                         !stride_collides(call.a.row_stride, p.tile_rows, kL1Way);
   if (is_plain(call.a) && (by_rows || by_depth) && p.column_block <= kDirectColumns) {
     p.a = Source::direct;
