@@ -1,0 +1,206 @@
+#include "src/ops/convolution/convolution.h"
+
+#include "src/core/checked.h"
+#include "src/core/elements.h"
+#include "src/core/error.h"
+
+namespace bnns {
+namespace {
+
+bool is_saturating(BNNSActivationFunction function) {
+  return function == BNNSActivationFunctionIntegerLinearSaturate ||
+         function == BNNSActivationFunctionIntegerLinearSaturatePerChannel;
+}
+
+// The size axes of W's channels: size = {kw, kh, I, O}, or {kw, kh, O, I} for IOHrWr.
+size_t output_axis(const Tensor& w) {
+  return w.layout == BNNSDataLayoutConvolutionWeightsIOHrWr ? 2 : 3;
+}
+
+bool is_rotated(const Tensor& w) {
+  return w.layout == BNNSDataLayoutConvolutionWeightsOIHrWr || w.layout == BNNSDataLayoutConvolutionWeightsIOHrWr;
+}
+
+void check_weights(const ConvolutionProblem& p) {
+  switch (p.w.layout) {
+    case BNNSDataLayoutConvolutionWeightsOIHW:
+    case BNNSDataLayoutConvolutionWeightsOIHrWr:
+    case BNNSDataLayoutConvolutionWeightsIOHrWr:
+    case BNNSDataLayoutConvolutionWeightsOIHW_Pack32:
+      break;
+    default:
+      fail_invalid("%s: w_desc.layout is 0x%x, expected one of the four ConvolutionWeights layouts", p.op(),
+                   static_cast<unsigned>(p.w.layout));
+  }
+  const size_t o = output_axis(p.w), i = 5 - o, groups = p.map.groups;
+  if (groups > 1 && p.w.layout != BNNSDataLayoutConvolutionWeightsOIHW &&
+      p.w.layout != BNNSDataLayoutConvolutionWeightsOIHrWr) {
+    fail_unsupported("%s: groups is %zu with w_desc.layout 0x%x; expected OIHW or OIHrWr", p.op(), groups,
+                     static_cast<unsigned>(p.w.layout));
+  }
+  if (p.inputs % groups != 0 || p.outputs % groups != 0) {
+    fail_invalid("%s: groups is %zu, expected a divisor of %zu input and %zu output channels", p.op(), groups, p.inputs,
+                 p.outputs);
+  }
+  if (p.w.size[o] != p.outputs) {
+    fail_invalid("%s: w_desc.size[%zu] is %zu, expected %zu = o_desc.size[2]", p.op(), o, p.w.size[o], p.outputs);
+  }
+  if (p.w.size[i] != p.inputs / groups) {
+    fail_invalid("%s: w_desc.size[%zu] is %zu, expected %zu = i_desc.size[2] / groups", p.op(), i, p.w.size[i],
+                 p.inputs / groups);
+  }
+}
+
+// One axis: the large image, with its padding, must hold all windows of the small one; surplus pixels are not used.
+ConvolutionAxis make_axis(const ConvolutionProblem& p, const char* name, size_t axis, size_t stride, size_t dilation,
+                          size_t before, size_t after) {
+  ConvolutionAxis a;
+  const Tensor &small = p.transposed ? p.x : p.y, &large = p.transposed ? p.y : p.x;
+  a.small = small.size[axis], a.large = large.size[axis];
+  a.kernel = p.w.size[axis];
+  a.stride = stride == 0 ? 1 : stride;
+  a.dilation = dilation == 0 ? 1 : dilation;
+  a.pad = before;
+  const size_t have = checked_add(checked_add(a.large, before, p.op()), after, p.op());
+  const size_t need = checked_add(checked_add(checked_mul(a.stride, a.small - 1, p.op()),
+                                              checked_mul(a.kernel - 1, a.dilation, p.op()), p.op()),
+                                  1, p.op());
+  if (have < need) {
+    fail_invalid("%s: %s: %zu pixels of %s and %zu of padding, expected at least %zu = %zu * (%zu - 1) + (%zu - 1) * %zu + 1",
+                 p.op(), name, a.large, p.transposed ? "o_desc" : "i_desc", before + after, need, a.stride, a.small,
+                 a.kernel, a.dilation);
+  }
+  return a;
+}
+
+void check_integer_problem(const ConvolutionProblem& p, const BNNSActivation& activation) {
+  if (p.transposed) fail_unsupported("%s: integer data; transposed convolution takes floats", p.op());
+  if (activation.function == BNNSActivationFunctionIntegerLinearSaturatePerChannel) {
+    fail_unsupported("%s: activation is IntegerLinearSaturatePerChannel; the fused form is IntegerLinearSaturate",
+                     p.op());
+  }
+  for (const Tensor* t : {&p.x, &p.w, &p.y}) {
+    if (!is_integer(t->type) || type_bytes(t->type) == 0 || type_bytes(t->type) > 4) {
+      fail_unsupported("%s: activation IntegerLinearSaturate with %s data; it takes 8, 16 and 32-bit integers", p.op(),
+                       type_name(t->type));
+    }
+  }
+  if (p.has_bias() && !is_integer(p.b.type)) {
+    fail_unsupported("%s: activation IntegerLinearSaturate with a %s bias; it takes an integer one", p.op(),
+                     type_name(p.b.type));
+  }
+  if (activation.ishift < 0 || activation.ishift > 62) {
+    fail_invalid("%s: activation.ishift is %d, expected 0 to 62", p.op(), activation.ishift);
+  }
+}
+
+}  // namespace
+
+ConvolutionProblem make_convolution_problem(const BNNSLayerParametersConvolution* layer, bool transposed) {
+  ConvolutionProblem p;
+  p.transposed = transposed;
+  if (!layer) fail_invalid("%s: layer_params is NULL", p.op());
+  p.x = resolve(layer->i_desc, p.op(), "i_desc");
+  p.y = resolve(layer->o_desc, p.op(), "o_desc");
+  p.w = resolve_with_data(layer->w_desc, p.op(), "w_desc");
+  for (const Tensor* t : {&p.x, &p.y}) {
+    const char* field = t == &p.x ? "i_desc" : "o_desc";
+    if (t->layout != BNNSDataLayoutImageCHW) {
+      fail_invalid("%s: %s.layout is 0x%x, expected ImageCHW", p.op(), field, static_cast<unsigned>(t->layout));
+    }
+    if (is_indexed(t->type) || type_bytes(t->type) == 0) {
+      fail_unsupported("%s: %s has type %s; inputs and outputs are floats or whole-byte integers", p.op(), field,
+                       type_name(t->type));
+    }
+  }
+  if (transposed) {
+    for (const Tensor* t : {&p.x, &p.w, &p.y}) {
+      if (t->type != BNNSDataTypeFloat32) {
+        fail_unsupported("%s: %s has type %s, expected f32", p.op(),
+                         t == &p.x ? "i_desc" : t == &p.w ? "w_desc" : "o_desc", type_name(t->type));
+      }
+    }
+  }
+  p.inputs = p.x.size[2], p.outputs = p.y.size[2];
+  p.map.groups = layer->groups <= 1 ? 1 : layer->groups;
+  check_weights(p);
+  const size_t i = p.inputs / p.map.groups, o = p.outputs / p.map.groups;
+  p.map.small_channels = transposed ? i : o;
+  p.map.large_channels = transposed ? o : i;
+
+  // Symmetric padding, or left, right, up, down where that is 0.
+  size_t left = layer->x_padding, right = left, up = layer->y_padding, down = up;
+  if (left == 0 && up == 0) left = layer->pad[0], right = layer->pad[1], up = layer->pad[2], down = layer->pad[3];
+  p.map.x = make_axis(p, "width", 0, layer->x_stride, layer->x_dilation_stride, left, right);
+  p.map.y = make_axis(p, "height", 1, layer->y_stride, layer->y_dilation_stride, up, down);
+
+  if (!is_absent(layer->bias)) {
+    p.b = resolve_with_data(layer->bias, p.op(), "bias");
+    if (p.b.count != p.outputs) {
+      fail_invalid("%s: bias has %zu elements, expected %zu = o_desc.size[2]", p.op(), p.b.count, p.outputs);
+    }
+  }
+  if (is_saturating(layer->activation.function)) {
+    check_integer_problem(p, layer->activation);
+    p.integer = true;
+    p.iscale = layer->activation.iscale;
+    p.ioffset = layer->activation.ioffset;
+    p.ishift = layer->activation.ishift;
+  } else {
+    p.activation = make_fused_activation(layer->activation, p.op());
+  }
+  return p;
+}
+
+size_t weight_offset(const Tensor& w, size_t o, size_t i, size_t ky, size_t kx) {
+  if (w.layout == BNNSDataLayoutConvolutionWeightsOIHW_Pack32) {
+    return o % 32 + 32 * (kx + w.size[0] * (ky + w.size[1] * (i + w.size[2] * (o / 32))));
+  }
+  if (is_rotated(w)) kx = w.size[0] - 1 - kx, ky = w.size[1] - 1 - ky;
+  const size_t axis = output_axis(w);
+  return kx * w.stride[0] + ky * w.stride[1] + i * w.stride[5 - axis] + o * w.stride[axis];
+}
+
+void store_weight(const Tensor& dw, size_t offset, float value) {
+  Tensor one = vector_tensor(1, nullptr);
+  one.type = dw.type, one.scale = dw.scale, one.bias = dw.bias;
+  void* at = element_at(dw.data, dw.type, offset);
+  const Elements element(one);
+  if (!dw.accumulate && element.direct()) {
+    *static_cast<float*>(at) = value;
+  } else if (dw.accumulate) {
+    element.accumulate(at, 0, 1, &value);
+  } else {
+    element.write(at, 0, 1, &value);
+  }
+}
+
+std::string ConvolutionProblem::text() const {
+  const auto image = [](const Tensor& t) {
+    return std::to_string(t.size[2]) + "x" + std::to_string(t.size[1]) + "x" + std::to_string(t.size[0]);
+  };
+  std::string result = std::string(op()) + " " + type_name(x.type);
+  if (w.type != x.type) result += std::string(" w:") + type_name(w.type);
+  result += " " + image(x) + " > " + image(y) + " k" + std::to_string(map.y.kernel) + "x" + std::to_string(map.x.kernel);
+  const auto pair = [&](const char* name, size_t a, size_t b, size_t normal) {
+    if (a == normal && b == normal) return;
+    result += std::string(" ") + name + std::to_string(a);
+    if (a != b) result += "x" + std::to_string(b);
+  };
+  pair("s", map.y.stride, map.x.stride, 1);
+  pair("d", map.y.dilation, map.x.dilation, 1);
+  pair("p", map.y.pad, map.x.pad, 0);
+  if (map.groups > 1) result += " g" + std::to_string(map.groups);
+  if (!has_bias()) result += " nobias";
+  if (integer) return result + " integer_saturate";
+  return activation.is_identity() ? result : result + " " + activation_name(activation.function);
+}
+
+ConvolutionFilter::ConvolutionFilter(const Options& options, const ConvolutionProblem& problem)
+    : Filter(problem.transposed ? FilterKind::transposed_convolution : FilterKind::convolution, options),
+      problem_(problem),
+      weights_(problem.w, options, "the weights"),
+      bias_(problem.has_bias() ? Parameter(problem.b, options, "the bias") : Parameter()),
+      scratch_(options) {}
+
+}  // namespace bnns

@@ -1,0 +1,75 @@
+// Convolution and transposed convolution: Y = act(b + W * X), dX, dW, db.
+//
+//   convolution   Y(o,x,y) = act(b(o) + sum_{i,kx,ky} W(o,i,kx,ky) X(i, sx x + dx kx - pL, sy y + dy ky - pT))
+//   transposed    Y(o, sx x + dx kx - pL, sy y + dy ky - pT) += W(o,i,kx,ky) X(i,x,y), then b and act
+// X is (N, I, H, W), Y is (N, O, H', W'), W is (O, I / groups, kh, kw) in any of its layouts. Both layers are the same
+// three maps between a small and a large image (convolution_map.h).
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "src/core/filter.h"
+#include "src/core/tensor.h"
+#include "src/ops/activation/activation.h"
+#include "src/ops/convolution/convolution_map.h"
+#include "src/ops/convolution/convolution_product.h"
+#include "src/ops/convolution/convolution_weights.h"
+
+namespace bnns {
+
+struct ConvolutionProblem {
+  bool transposed = false;
+  Tensor x, w, y, b;   // one sample each; b.count is 0 without a bias
+  ConvolutionMap map;  // the geometry, groups resolved
+  size_t inputs = 0, outputs = 0;  // channels I, O
+  Activation activation;
+  bool integer = false;  // integer data, exact sums, IntegerLinearSaturate at the end
+  int32_t iscale = 0, ioffset = 0, ishift = 0;
+
+  bool has_bias() const { return b.count != 0; }
+  const char* op() const { return transposed ? "transposed_convolution" : "convolution"; }
+  std::string text() const;  // "convolution f32 3x224x224 > 64x112x112 k7x7 s2 p3 relu"
+};
+
+// Every check of BNNSLayerParametersConvolution.
+ConvolutionProblem make_convolution_problem(const BNNSLayerParametersConvolution* layer, bool transposed);
+
+// Offset of W(o, i, ky, kx) in a weight tensor: the layout's own formula, rotation and Pack32 included.
+size_t weight_offset(const Tensor& w, size_t o, size_t i, size_t ky, size_t kx);
+
+// One element of a weight tensor = or += value, converted to its type.
+void store_weight(const Tensor& dw, size_t offset, float value);
+
+class ConvolutionFilter final : public Filter {
+ public:
+  ConvolutionFilter(const Options& options, const ConvolutionProblem& problem);
+
+  void forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride) override;
+  void backward(const BackwardCall& call) override;
+  std::string text() const override { return problem_.text(); }
+  const ConvolutionProblem& problem() const { return problem_; }
+
+ private:
+  struct Gradients;  // the checked arguments of backward
+  Gradients check_backward(const BackwardCall& call) const;
+
+  // The current weights and bias as f32: in place, or converted into room.
+  size_t weight_room_floats() const;
+  WeightView weights(float* room) const;
+  const float* bias(float* room) const;
+  // act(b + W X) into the target; the target's bias and activation are set by the caller.
+  void apply(size_t batch, const ImageSource& x, const ImageTarget& y, const WeightView& w);
+  void run_down(size_t batch, const ImageSource& source, const ImageTarget& target, const WeightView& w);
+  void run_up(size_t batch, const ImageSource& source, const ImageTarget& target, const WeightView& w);
+  void weight_gradient(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw);
+  void bias_gradient(size_t batch, const ImageSource& g, const Tensor& db);
+  void forward_integer(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride) const;
+  void softmax_rows(size_t batch, const ImageTarget& y);
+
+  ConvolutionProblem problem_;
+  Parameter weights_, bias_;
+  ScratchShelf scratch_;
+};
+
+}  // namespace bnns

@@ -1,0 +1,218 @@
+// ConvolutionFilter::backward. With g = dY * act':
+//   dX by the map against the forward one, dW by the weight map, db = sums of g.
+// g is never stored where its derivative follows from Y: the slabs compute it as they read dY. Row-wise activations and
+// those that need the pre-activation (K8) get g in scratch.
+
+#include <algorithm>
+
+#include "src/core/checked.h"
+#include "src/core/elements.h"
+#include "src/core/parallel.h"
+#include "src/ops/convolution/convolution.h"
+#include "src/ops/convolution/convolution_depthwise.h"
+
+namespace bnns {
+namespace {
+
+// A gradient with the shape of `like`. One that came as a vector, or in another layout with as many elements, is the
+// same memory, dense.
+Tensor resolve_image_delta(const BNNSNDArrayDescriptor* d, const Tensor& like, const char* op, const char* field) {
+  Tensor t = resolve_delta(d, like, op, field);
+  if (t.layout == like.layout) return t;
+  if (!t.dense) fail_invalid("%s: %s has another layout than the layer's tensor; expected it dense then", op, field);
+  Tensor result = like;
+  result.type = t.type, result.accumulate = t.accumulate, result.data = t.data;
+  result.scale = t.scale, result.bias = t.bias;
+  if (like.layout == BNNSDataLayoutConvolutionWeightsOIHW_Pack32) return result;
+  size_t stride = 1;
+  for (size_t j = 0; j < like.rank; ++j) {
+    result.stride[like.axis[j]] = stride;
+    stride *= like.size[like.axis[j]];
+  }
+  result.span = result.count, result.dense = true;
+  return result;
+}
+
+Tensor dense_image(const Tensor& like) {
+  Tensor t = like;
+  t.type = BNNSDataTypeFloat32;
+  t.stride[0] = 1, t.stride[1] = t.size[0], t.stride[2] = t.size[0] * t.size[1];
+  t.span = t.count, t.dense = true;
+  return t;
+}
+
+}  // namespace
+
+struct ConvolutionFilter::Gradients {
+  Tensor dy, dx, dw, db;
+  size_t in_stride = 0, out_stride = 0, dy_stride = 0, dx_stride = 0;
+  bool recompute = false;  // act' needs the pre-activation, which needs X and W
+};
+
+// Everything that can be wrong is found here, before anything is written.
+ConvolutionFilter::Gradients ConvolutionFilter::check_backward(const BackwardCall& call) const {
+  const ConvolutionProblem& p = problem_;
+  const char* op = p.op();
+  if (p.integer) fail_unsupported("%s: integer layers have no gradient", op);
+  if (p.transposed && p.map.groups > 1) {
+    fail_unsupported("%s: groups is %zu; the gradient is offered for one group", op, p.map.groups);
+  }
+  Gradients wanted;
+  const size_t batch = call.batch;
+  const bool from_output = !p.activation.is_identity() && has_derivative_from_output(p.activation);
+  wanted.recompute = !p.activation.is_identity() && !from_output;
+
+  wanted.dy = resolve_image_delta(call.out_delta, p.y, op, "out_delta");
+  wanted.dy_stride = input_batch_stride(call.out_delta_stride, batch, wanted.dy, op, "out_delta_stride");
+  const size_t dy_bytes = batch_bytes(batch, wanted.dy_stride, wanted.dy, op, "out_delta_stride");
+  wanted.out_stride = input_batch_stride(call.out_stride, batch, p.y, op, "out_stride");
+  wanted.in_stride = input_batch_stride(call.in_stride, batch, p.x, op, "in_stride");
+  const size_t in_bytes = call.in ? batch_bytes(batch, wanted.in_stride, p.x, op, "in_stride") : 0;
+  const size_t out_bytes = call.out ? batch_bytes(batch, wanted.out_stride, p.y, op, "out_stride") : 0;
+  if (batch && from_output) check_data(call.out, p.y.type, op, "out");
+  if (batch && wanted.recompute && !call.in) {
+    fail_invalid("%s: in is NULL, but the derivative of %s needs the layer's input", op,
+                 activation_name(p.activation.function));
+  }
+  if (batch && (wanted.recompute || call.weights_delta)) check_data(call.in, p.x.type, op, "in");
+
+  // A result shares no memory with anything that is read while it is written.
+  const auto check_result = [&](const void* data, size_t bytes, const char* name) {
+    check_disjoint(data, bytes, name, wanted.dy.data, dy_bytes, "out_delta", op);
+    check_disjoint(data, bytes, name, call.in, in_bytes, "in", op);
+    check_disjoint(data, bytes, name, weights_.tensor().data, p.w.span_bytes(), "w_desc.data", op);
+    if (from_output) check_disjoint(data, bytes, name, call.out, out_bytes, "out", op);
+  };
+  if (call.in_delta) {
+    wanted.dx = resolve_image_delta(call.in_delta, p.x, op, "in_delta");
+    wanted.dx_stride = output_batch_stride(call.in_delta_stride, batch, wanted.dx, op, "in_delta_stride");
+    check_result(wanted.dx.data, batch_bytes(batch, wanted.dx_stride, wanted.dx, op, "in_delta_stride"), "in_delta");
+  }
+  if (call.weights_delta) {
+    wanted.dw = resolve_image_delta(call.weights_delta, p.w, op, "weights_delta");
+    check_result(wanted.dw.data, wanted.dw.span_bytes(), "weights_delta");
+  }
+  if (call.bias_delta) {
+    wanted.db =
+        resolve_delta(call.bias_delta, p.has_bias() ? p.b : vector_tensor(p.outputs, nullptr), op, "bias_delta");
+    check_result(wanted.db.data, wanted.db.span_bytes(), "bias_delta");
+  }
+  return wanted;
+}
+
+void ConvolutionFilter::weight_gradient(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw) {
+  const ConvolutionProblem& p = problem_;
+  const size_t kw = p.map.x.kernel, kh = p.map.y.kernel, inputs = p.inputs / p.map.groups;
+  const bool direct = dw.type == BNNSDataTypeFloat32 && dw.layout != BNNSDataLayoutConvolutionWeightsOIHW_Pack32;
+  const size_t room_floats = direct ? 0 : round_up(p.outputs * inputs * kh * kw, 16);
+  const bool depthwise = is_depthwise(p.map);
+  const WeightProduct product(p.map, batch, options_.n_threads);
+  ScratchShelf::Lease lease(scratch_,
+                            room_floats * sizeof(float) + (depthwise || batch == 0 ? 0 : product.workspace_bytes()));
+  WeightTarget target;
+  ptrdiff_t o_stride = static_cast<ptrdiff_t>(inputs * kh * kw), i_stride = static_cast<ptrdiff_t>(kh * kw);
+  if (direct) {
+    const auto at = [&](size_t o, size_t i, size_t ky, size_t kx) {
+      return static_cast<ptrdiff_t>(weight_offset(dw, o, i, ky, kx));
+    };
+    const ptrdiff_t first = at(0, 0, 0, 0);
+    target.data = static_cast<float*>(dw.data) + first;
+    target.accumulate = dw.accumulate;
+    target.x = kw > 1 ? at(0, 0, 0, 1) - first : 0;
+    target.y = kh > 1 ? at(0, 0, 1, 0) - first : 0;
+    i_stride = inputs > 1 ? at(0, 1, 0, 0) - first : 0;
+    o_stride = p.outputs > 1 ? at(1, 0, 0, 0) - first : 0;
+  } else {
+    target.data = lease.as<float>();
+    target.x = 1, target.y = static_cast<ptrdiff_t>(kw);
+  }
+  target.group = static_cast<ptrdiff_t>(p.outputs / p.map.groups) * o_stride;
+  target.small = p.transposed ? i_stride : o_stride;
+  target.large = p.transposed ? o_stride : i_stride;
+  const ImageSource &small = p.transposed ? x : g, &large = p.transposed ? g : x;
+  if (batch > 0 && depthwise) {
+    depthwise_weights(p.map, batch, small, large, target, scratch_, options_.n_threads);
+  } else if (batch > 0) {
+    product.run(small, large, target, lease.as<float>() + room_floats);
+  }
+  if (batch > 0 && direct) return;
+  // Other types and Pack32, element by element; an empty batch has a gradient of 0.
+  for (size_t o = 0; o < p.outputs; ++o) {
+    for (size_t i = 0; i < inputs; ++i) {
+      for (size_t ky = 0; ky < kh; ++ky) {
+        for (size_t kx = 0; kx < kw; ++kx) {
+          const float value = batch == 0 ? 0.0f : lease.as<float>()[((o * inputs + i) * kh + ky) * kw + kx];
+          store_weight(dw, weight_offset(dw, o, i, ky, kx), value);
+        }
+      }
+    }
+  }
+}
+
+void ConvolutionFilter::bias_gradient(size_t batch, const ImageSource& g, const Tensor& db) {
+  const ConvolutionProblem& p = problem_;
+  const Elements elements(db);
+  const size_t width = p.y.size[0];
+  const size_t threads = threads_for(options_.n_threads, p.outputs, batch * p.y.count * sizeof(float));
+  ScratchShelf::Lease room(scratch_,
+                           (round_up(p.outputs, 16) + threads * bias_gradient_room(width)) * sizeof(float));
+  float* sums = elements.direct() ? static_cast<float*>(db.data) : room.as<float>();
+  convolution_bias_gradient(g, batch, p.outputs, elements.direct() && db.accumulate, sums,
+                            room.as<float>() + round_up(p.outputs, 16), threads);
+  if (elements.direct()) return;
+  if (db.accumulate) {
+    elements.accumulate(db.data, 0, p.outputs, sums);
+  } else {
+    elements.write(db.data, 0, p.outputs, sums);
+  }
+}
+
+void ConvolutionFilter::backward(const BackwardCall& call) {
+  const ConvolutionProblem& p = problem_;
+  const Gradients wanted = check_backward(call);
+  const size_t batch = call.batch;
+  ScratchShelf::Lease room(scratch_, weight_room_floats() * sizeof(float));
+  const WeightView w = weights(room.as<float>());
+  const ImageSource x{&p.x, call.in, wanted.in_stride};
+  ImageSource g{&wanted.dy, wanted.dy.data, wanted.dy_stride};
+
+  // g in scratch, where a slab cannot make it.
+  const bool own_g = batch > 0 && (wanted.recompute || p.activation.is_rowwise());
+  const Tensor g_tensor = dense_image(p.y);
+  ScratchShelf::Lease g_room(scratch_, own_g ? checked_mul(batch, p.y.count, p.op()) * sizeof(float) : 0);
+  if (own_g) {
+    if (wanted.recompute) {
+      ImageTarget linear{&g_tensor, g_room.data(), p.y.count};
+      linear.bias = bias(room.as<float>());
+      apply(batch, x, linear, w);
+    }
+    const size_t width = p.y.size[0], rows = batch * p.outputs * p.y.size[1];
+    const size_t threads = threads_for(options_.n_threads, rows, batch * p.y.count * sizeof(float));
+    ScratchShelf::Lease row_room(scratch_, threads * 4 * width * sizeof(float));
+    const ImageSource y{&p.y, call.out, wanted.out_stride};
+    parallel_for(rows, threads, [&](size_t task, size_t worker) {
+      const size_t row = task % p.y.size[1], c = task / p.y.size[1] % p.outputs, n = task / p.y.size[1] / p.outputs;
+      float* own = row_room.as<float>() + worker * 4 * width;
+      float* to = g_room.as<float>() + task * width;
+      const float* upstream = g.row(n, c, row, 0, width, own);
+      if (wanted.recompute) {
+        activation_backward_from_input(p.activation, to, upstream, to, width);
+      } else {
+        activation_backward_from_output(p.activation, y.row(n, c, row, 0, width, own + 2 * width), upstream, to, width);
+      }
+    });
+    g = {&g_tensor, g_room.data(), p.y.count};
+  } else if (batch > 0 && !p.activation.is_identity()) {
+    g.activation = p.activation;
+    g.y_tensor = &p.y, g.y = call.out, g.y_batch_stride = wanted.out_stride;
+  }
+
+  if (call.weights_delta) weight_gradient(batch, g, x, wanted.dw);
+  if (call.bias_delta) bias_gradient(batch, g, wanted.db);
+  if (call.in_delta && batch > 0) {
+    const ImageTarget dx{&wanted.dx, wanted.dx.data, wanted.dx_stride, wanted.dx.accumulate};
+    p.transposed ? run_down(batch, g, dx, w) : run_up(batch, g, dx, w);
+  }
+}
+
+}  // namespace bnns

@@ -1,0 +1,176 @@
+// ConvolutionFilter::forward, and the pieces that backward shares with it.
+
+#include <algorithm>
+
+#include "src/core/checked.h"
+#include "src/core/elements.h"
+#include "src/core/parallel.h"
+#include "src/ops/convolution/convolution.h"
+#include "src/ops/convolution/convolution_depthwise.h"
+
+namespace bnns {
+namespace {
+
+__extension__ typedef __int128 Wide;  // iscale times a sum of 32-bit products passes 64 bits
+
+}  // namespace
+
+// f32 in a layout with constant strides is read in place; anything else becomes dense (O, I / groups, kh, kw).
+size_t ConvolutionFilter::weight_room_floats() const {
+  const Tensor& w = problem_.w;
+  const bool in_place =
+      w.type == BNNSDataTypeFloat32 && w.layout != BNNSDataLayoutConvolutionWeightsOIHW_Pack32;
+  return (in_place ? 0 : round_up(w.size[0] * w.size[1] * w.size[2] * w.size[3], 16)) + round_up(problem_.outputs, 16);
+}
+
+WeightView ConvolutionFilter::weights(float* room) const {
+  const ConvolutionProblem& p = problem_;
+  const Tensor& w = weights_.tensor();
+  const size_t kw = w.size[0], kh = w.size[1], inputs = p.inputs / p.map.groups;
+  ptrdiff_t o_stride, i_stride;
+  WeightView view;
+  if (w.type == BNNSDataTypeFloat32 && w.layout != BNNSDataLayoutConvolutionWeightsOIHW_Pack32) {
+    const auto at = [&](size_t o, size_t i, size_t ky, size_t kx) {
+      return static_cast<ptrdiff_t>(weight_offset(w, o, i, ky, kx));
+    };
+    const ptrdiff_t first = at(0, 0, 0, 0);
+    view.data = static_cast<const float*>(w.data) + first;
+    view.x = kw > 1 ? at(0, 0, 0, 1) - first : 1;
+    view.y = kh > 1 ? at(0, 0, 1, 0) - first : static_cast<ptrdiff_t>(kw);
+    i_stride = inputs > 1 ? at(0, 1, 0, 0) - first : static_cast<ptrdiff_t>(kw * kh);
+    o_stride = p.outputs > 1 ? at(1, 0, 0, 0) - first : 0;
+  } else {
+    float* to = room + round_up(p.outputs, 16);
+    view.data = to;
+    for (size_t o = 0; o < p.outputs; ++o) {
+      for (size_t i = 0; i < inputs; ++i) {
+        for (size_t ky = 0; ky < kh; ++ky) {
+          for (size_t kx = 0; kx < kw; ++kx) *to++ = load_element(w, w.data, weight_offset(w, o, i, ky, kx));
+        }
+      }
+    }
+    view.x = 1, view.y = static_cast<ptrdiff_t>(kw);
+    i_stride = static_cast<ptrdiff_t>(kw * kh), o_stride = static_cast<ptrdiff_t>(kw * kh * inputs);
+  }
+  view.group = static_cast<ptrdiff_t>(p.outputs / p.map.groups) * o_stride;
+  view.small = p.transposed ? i_stride : o_stride;
+  view.large = p.transposed ? o_stride : i_stride;
+  return view;
+}
+
+const float* ConvolutionFilter::bias(float* room) const {
+  if (!problem_.has_bias()) return nullptr;
+  return Elements(problem_.b).read(bias_.tensor().data, 0, problem_.outputs, room);
+}
+
+void ConvolutionFilter::run_down(size_t batch, const ImageSource& source, const ImageTarget& target,
+                                 const WeightView& w) {
+  const ConvolutionMap& m = problem_.map;
+  if (is_depthwise(m)) return depthwise_down(m, batch, source, target, w, scratch_, options_.n_threads);
+  const PatchProduct product(down_axis(m.y), down_axis(m.x), m.groups, m.small_channels, m.large_channels, w, w.small,
+                             w.large, batch, target, options_.n_threads);
+  ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
+  product.run(source, workspace.data());
+}
+
+void ConvolutionFilter::run_up(size_t batch, const ImageSource& source, const ImageTarget& target,
+                               const WeightView& w) {
+  const ConvolutionMap& m = problem_.map;
+  if (is_depthwise(m)) return depthwise_up(m, batch, source, target, w, scratch_, options_.n_threads);
+  for (size_t ry = 0; ry < std::min(m.y.stride, m.y.large); ++ry) {
+    for (size_t rx = 0; rx < std::min(m.x.stride, m.x.large); ++rx) {
+      const PatchAxis y = up_axis(m.y, ry), x = up_axis(m.x, rx);
+      if (y.taps == 0 || x.taps == 0) {
+        fill_without_taps(y, x, batch, m.groups * m.large_channels, target, options_.n_threads);
+        continue;
+      }
+      const PatchProduct product(y, x, m.groups, m.large_channels, m.small_channels, w, w.large, w.small, batch, target,
+                                 options_.n_threads);
+      ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
+      product.run(source, workspace.data());
+    }
+  }
+}
+
+void ConvolutionFilter::apply(size_t batch, const ImageSource& x, const ImageTarget& y, const WeightView& w) {
+  problem_.transposed ? run_up(batch, x, y, w) : run_down(batch, x, y, w);
+}
+
+void ConvolutionFilter::forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride) {
+  const ConvolutionProblem& p = problem_;
+  in_stride = input_batch_stride(in_stride, batch, p.x, p.op(), "in_stride");
+  out_stride = output_batch_stride(out_stride, batch, p.y, p.op(), "out_stride");
+  if (batch == 0) return;
+  check_data(in, p.x.type, p.op(), "in");
+  check_data(out, p.y.type, p.op(), "out");
+  check_disjoint(in, batch_bytes(batch, in_stride, p.x, p.op(), "in_stride"), "in", out,
+                 batch_bytes(batch, out_stride, p.y, p.op(), "out_stride"), "out", p.op());
+  if (p.integer) return forward_integer(batch, in, in_stride, out, out_stride);
+
+  ScratchShelf::Lease room(scratch_, weight_room_floats() * sizeof(float));
+  ImageSource x{&p.x, in, in_stride};
+  ImageTarget y{&p.y, out, out_stride};
+  y.bias = bias(room.as<float>());
+  if (!p.activation.is_rowwise()) {
+    y.activation = p.activation;
+    return apply(batch, x, y, weights(room.as<float>()));
+  }
+  apply(batch, x, y, weights(room.as<float>()));
+  softmax_rows(batch, y);
+}
+
+// A fused softmax runs along o_desc.size[0], the rows of the image (K10).
+void ConvolutionFilter::softmax_rows(size_t batch, const ImageTarget& y) {
+  const ConvolutionProblem& p = problem_;
+  const size_t width = p.y.size[0], height = p.y.size[1], tasks = batch * p.outputs;
+  const size_t threads = threads_for(options_.n_threads, tasks, tasks * width * height * sizeof(float));
+  ScratchShelf::Lease room(scratch_, threads * 2 * width * sizeof(float));
+  const ImageSource values{&p.y, y.data, y.batch_stride};
+  parallel_for(tasks, threads, [&](size_t task, size_t worker) {
+    float* own = room.as<float>() + worker * 2 * width;
+    for (size_t row = 0; row < height; ++row) {
+      const float* from = values.row(task / p.outputs, task % p.outputs, row, 0, width, own);
+      activation_forward(p.activation, from, own + width, width);
+      store_run(y, task / p.outputs, task % p.outputs, row, 0, 1, own + width, width);
+    }
+  });
+}
+
+// Exact integer sums of the raw values, then saturate((iscale * sum + ioffset) >> ishift). Plain loops: the integer
+// form is for compatibility.
+void ConvolutionFilter::forward_integer(size_t batch, const void* in, size_t in_stride, void* out,
+                                        size_t out_stride) const {
+  const ConvolutionProblem& p = problem_;
+  const ConvolutionMap& m = p.map;
+  const Tensor& w = weights_.tensor();
+  const Elements b_elements = p.has_bias() ? Elements(p.b) : Elements();
+  const size_t tasks = batch * p.outputs;
+  parallel_for(tasks, threads_for(options_.n_threads, tasks, tasks * m.y.small * m.x.small * p.w.count / p.outputs),
+               [&](size_t task, size_t) {
+    const size_t n = task / p.outputs, o = task % p.outputs, first = o / m.small_channels * m.large_channels;
+    const void* xs = element_at(in, p.x.type, n * in_stride);
+    void* ys = element_at(out, p.y.type, n * out_stride);
+    for (size_t u = 0; u < m.y.small; ++u) {
+      for (size_t v = 0; v < m.x.small; ++v) {
+        Wide sum = p.has_bias() ? load_integer(p.b, bias_.tensor().data, b_elements.offset(o)) : 0;
+        for (size_t ky = 0; ky < m.y.kernel; ++ky) {
+          const size_t row = u * m.y.stride + ky * m.y.dilation - m.y.pad;  // wraps above the image: then too large
+          if (row >= m.y.large) continue;
+          for (size_t kx = 0; kx < m.x.kernel; ++kx) {
+            const size_t column = v * m.x.stride + kx * m.x.dilation - m.x.pad;
+            if (column >= m.x.large) continue;
+            for (size_t i = 0; i < m.large_channels; ++i) {
+              const size_t at = (first + i) * p.x.stride[2] + row * p.x.stride[1] + column * p.x.stride[0];
+              sum += Wide{load_integer(p.x, xs, at)} * load_integer(w, w.data, weight_offset(w, o, i, ky, kx));
+            }
+          }
+        }
+        const Wide scaled = (p.iscale * sum + p.ioffset) >> p.ishift;
+        store_saturated(p.y, ys, o * p.y.stride[2] + u * p.y.stride[1] + v * p.y.stride[0],
+                        static_cast<int64_t>(std::clamp<Wide>(scaled, INT64_MIN, INT64_MAX)));
+      }
+    }
+  });
+}
+
+}  // namespace bnns

@@ -1,0 +1,237 @@
+#include "src/ops/convolution/convolution_weights.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "src/core/checked.h"
+#include "src/core/parallel.h"
+#include "src/gemm/pack.h"
+#include "src/ops/convolution/convolution_kernels.h"
+
+namespace bnns {
+namespace {
+
+constexpr size_t kRows = 448;             // (l, k) of a block
+constexpr size_t kColumns = 256;          // s of a block
+constexpr size_t kPixels = 256;           // depth of one step: patches half a megabyte
+constexpr size_t kTasks = 16;             // wanted, by slices if blocks of dW are few
+constexpr size_t kSliceBytes = 2 << 20;   // all slices together
+constexpr size_t kSliceWork = 1 << 18;    // multiply-adds that are worth a slice
+constexpr size_t kSlabFloats = 192 * 1024;
+constexpr size_t kSlack = 16;
+
+}  // namespace
+
+WeightProduct::WeightProduct(const ConvolutionMap& map, size_t batch, size_t threads)
+    : map_(map), y_(down_axis(map.y)), x_(down_axis(map.x)), batch_(batch), kernels_(tile_kernels(isa())) {
+  // Depth: whole samples where planes are small, else whole rows, else pieces of a row.
+  const size_t plane = y_.pixels * x_.pixels;
+  block_rows_ = y_.pixels, block_width_ = x_.pixels;
+  if (2 * plane <= kPixels) {
+    block_samples_ = std::clamp<size_t>(kPixels / plane, 1, std::max<size_t>(1, batch));
+  } else if (x_.pixels <= kPixels) {
+    block_rows_ = div_up(y_.pixels, div_up(y_.pixels, std::max<size_t>(1, kPixels / x_.pixels)));
+  } else {
+    block_rows_ = 1;
+    block_width_ = round_up(div_up(x_.pixels, div_up(x_.pixels, kPixels)), 16);
+  }
+  const size_t across = div_up(x_.pixels, block_width_), down = div_up(y_.pixels, block_rows_);
+  pixel_blocks_ = div_up(batch, block_samples_) * down * across;
+  const size_t pixels = block_samples_ * block_rows_ * block_width_;
+  PixelBlock largest;
+  largest.n1 = block_samples_, largest.u1 = block_rows_, largest.v1 = block_width_;
+
+  const size_t taps = y_.taps * x_.taps;
+  if (taps <= kRows) {
+    tap_block_ = taps;
+    channel_block_ = std::min(map.large_channels, kRows / taps);
+    while (channel_block_ > 1 && slab_floats(y_, x_, largest, channel_block_) > kSlabFloats) --channel_block_;
+    channel_block_ = div_up(map.large_channels, div_up(map.large_channels, channel_block_));
+    row_blocks_ = div_up(map.large_channels, channel_block_);
+  } else {
+    channel_block_ = 1;
+    tap_block_ = div_up(taps, div_up(taps, kRows));
+    row_blocks_ = map.large_channels * div_up(taps, tap_block_);
+  }
+  const size_t rows = channel_block_ * tap_block_;
+  tile_rows_ = div_up(rows, div_up(rows, kernels_.rows));
+  column_block_ = std::min(map.small_channels, kColumns);
+  column_block_ = div_up(map.small_channels, div_up(map.small_channels, column_block_));
+  column_blocks_ = div_up(map.small_channels, column_block_);
+  c_stride_ = round_up(column_block_, 16) + 16;
+  c_floats_ = rows * c_stride_;
+
+  const size_t blocks = map.groups * row_blocks_ * column_blocks_;
+  const size_t work = map.groups * map.large_channels * taps * map.small_channels * plane * batch;
+  slices_ = 1;
+  if (2 * blocks <= kTasks) {
+    slices_ = std::min({kTasks / blocks, pixel_blocks_, kSliceBytes / (blocks * c_floats_ * sizeof(float)),
+                        work / kSliceWork});
+    slices_ = std::max<size_t>(1, slices_);
+  }
+  threads_ = threads_for(threads, blocks * slices_, work / 2);
+  slice_floats_ = slices_ > 1 ? round_up(slices_ * blocks * c_floats_, 16) : 0;
+
+  // An odd number of cache lines between rows, so that the rows of a tile do not fall on the same sets.
+  patch_stride_ = (round_up(pixels, 16) / 16 | 1) * 16;
+  patch_floats_ = round_up(rows * patch_stride_, 16) + kSlack;
+  panel_floats_ = round_up(div_up(column_block_, kernels_.columns) * (pixels * kernels_.columns + kSlack), 16);
+  slab_floats_ = round_up(slab_floats(y_, x_, largest, channel_block_), 16);
+  stage_floats_ = round_up(column_block_ * pixels + 2 * x_.pixels, 16);
+  thread_floats_ = patch_floats_ + panel_floats_ + slab_floats_ + stage_floats_ +
+                   (slices_ == 1 ? round_up(c_floats_, 16) : 0);
+}
+
+WeightProduct::Rows WeightProduct::row_block(size_t index) const {
+  const size_t taps = y_.taps * x_.taps;
+  if (tap_block_ == taps) {
+    return {index * channel_block_, std::min(map_.large_channels, (index + 1) * channel_block_), 0, taps};
+  }
+  const size_t parts = div_up(taps, tap_block_), l = index / parts, part = index % parts;
+  return {l, l + 1, part * tap_block_, std::min(taps, (part + 1) * tap_block_)};
+}
+
+PixelBlock WeightProduct::pixel_block(size_t index) const {
+  PixelBlock b;
+  const size_t across = div_up(x_.pixels, block_width_), down = div_up(y_.pixels, block_rows_);
+  b.v0 = index % across * block_width_;
+  b.v1 = std::min(x_.pixels, b.v0 + block_width_);
+  b.u0 = index / across % down * block_rows_;
+  b.u1 = std::min(y_.pixels, b.u0 + block_rows_);
+  b.n0 = index / (across * down) * block_samples_;
+  b.n1 = std::min(batch_, b.n0 + block_samples_);
+  return b;
+}
+
+// Panels [pixel][channel] of S, transposed from rows of pixels; rows that are not plain and dense are staged first.
+void WeightProduct::pack_small(const ImageSource& small, const PixelBlock& block, size_t first, size_t columns,
+                               float* room, float* panels) const {
+  const size_t width = kernels_.columns, panel_stride = block.pixels() * width + kSlack;
+  const size_t sample_pixels = block.rows() * block.width();
+  const bool in_place = small.plain() && (block.rows() == 1 || small.tensor->stride[1] == block.width());
+  for (size_t n = block.n0; n < block.n1; ++n) {
+    const float* from;
+    ptrdiff_t stride;
+    if (in_place) {
+      from = small.plain_at(n, first, block.u0) + block.v0;
+      stride = static_cast<ptrdiff_t>(small.tensor->stride[2]);
+    } else {
+      float* row_room = room + columns * sample_pixels;
+      for (size_t c = 0; c < columns; ++c) {
+        for (size_t u = block.u0; u < block.u1; ++u) {
+          const float* row = small.row(n, first + c, u, block.v0, block.width(), row_room);
+          std::memcpy(room + c * sample_pixels + (u - block.u0) * block.width(), row, block.width() * sizeof(float));
+        }
+      }
+      from = room;
+      stride = static_cast<ptrdiff_t>(sample_pixels);
+    }
+    pack_strided(strided_lens(from, FloatType::f32, stride, 1), {0, columns}, {0, sample_pixels},
+                 {panels + (n - block.n0) * sample_pixels * width, width, panel_stride});
+  }
+}
+
+void WeightProduct::run_task(const ImageSource& small, const ImageSource& large, const WeightTarget& target,
+                             size_t task, float* slices, float* scratch) const {
+  const size_t blocks = map_.groups * row_blocks_ * column_blocks_, slice = task / blocks, index = task % blocks;
+  const size_t row_index = index % row_blocks_, column = index / row_blocks_ % column_blocks_ * column_block_;
+  const size_t group = index / row_blocks_ / column_blocks_;
+  const Rows rows = row_block(row_index);
+  const size_t columns = std::min(column_block_, map_.small_channels - column);
+  float *patches = scratch, *panels = patches + patch_floats_, *slab_room = panels + panel_floats_;
+  float *stage = slab_room + slab_floats_, *own = stage + stage_floats_;
+
+  GemmBlock g;
+  g.rows = rows.size(), g.columns = columns, g.tile_rows = tile_rows_;
+  g.a = patches;
+  g.a_depth_contiguous = true;
+  g.a_stride = static_cast<ptrdiff_t>(patch_stride_);
+  g.a_tile_stride = static_cast<ptrdiff_t>(tile_rows_ * patch_stride_);
+  g.b = panels;
+  g.b_stride = static_cast<ptrdiff_t>(kernels_.columns);
+  g.c = slices_ > 1 ? slices + (slice * blocks + index) * c_floats_ : own;
+  g.c_stride = c_stride_;
+  const size_t end = (slice + 1) * pixel_blocks_ / slices_;
+  for (size_t p = slice * pixel_blocks_ / slices_; p < end; ++p) {
+    const PixelBlock block = pixel_block(p);
+    const size_t pixels = block.pixels(), channels = rows.l1 - rows.l0;
+    const Slab slab = make_slab(large, y_, x_, block, group * map_.large_channels + rows.l0, channels, slab_room);
+    copy_patches({&slab, channels, rows.t0, rows.t1, block.rows(), block.width(), 0, pixels}, patch_stride_, patches);
+    pack_small(small, block, group * map_.small_channels + column, columns, stage, panels);
+    g.depth = pixels;
+    g.b_panel_stride = static_cast<ptrdiff_t>(pixels * kernels_.columns + kSlack);
+    kernels_.block(g);
+    g.accumulate = true;
+  }
+  if (slices_ == 1) store(target, group, row_index, column, own, 1);
+}
+
+// dW = or += the slices of one block, added in order.
+void WeightProduct::store(const WeightTarget& target, size_t group, size_t row_index, size_t column, const float* c,
+                          size_t slices) const {
+  const Rows rows = row_block(row_index);
+  const size_t columns = std::min(column_block_, map_.small_channels - column);
+  const size_t slice_stride = map_.groups * row_blocks_ * column_blocks_ * c_floats_;
+  constexpr size_t kStep = 16;  // columns: a cache line of c
+  for (size_t s0 = 0; s0 < columns; s0 += kStep) {
+    for (size_t s = s0; s < std::min(columns, s0 + kStep); ++s) {
+      float* to = target.data + static_cast<ptrdiff_t>(group) * target.group +
+                  static_cast<ptrdiff_t>(column + s) * target.small + static_cast<ptrdiff_t>(rows.l0) * target.large;
+      const float* from = c + s;
+      for (size_t l = rows.l0; l < rows.l1; ++l, to += target.large) {
+        size_t ky = rows.t0 / x_.taps, kx = rows.t0 % x_.taps;
+        for (size_t t = rows.t0; t < rows.t1; ++t, from += c_stride_) {
+          float sum = *from;
+          for (size_t i = 1; i < slices; ++i) sum += from[i * slice_stride];
+          float& at = to[static_cast<ptrdiff_t>(ky) * target.y + static_cast<ptrdiff_t>(kx) * target.x];
+          at = target.accumulate ? at + sum : sum;
+          if (++kx == x_.taps) kx = 0, ++ky;
+        }
+      }
+    }
+  }
+}
+
+void WeightProduct::run(const ImageSource& small, const ImageSource& large, const WeightTarget& target,
+                        void* workspace) const {
+  float* slices = static_cast<float*>(workspace);
+  float* scratch = slices + slice_floats_;
+  const size_t blocks = map_.groups * row_blocks_ * column_blocks_;
+  parallel_for(blocks * slices_, threads_, [&](size_t task, size_t worker) {
+    run_task(small, large, target, task, slices, scratch + worker * thread_floats_);
+  });
+  if (slices_ == 1) return;
+  parallel_for(blocks, threads_for(threads_, blocks, blocks * c_floats_ * slices_), [&](size_t index, size_t) {
+    store(target, index / row_blocks_ / column_blocks_, index % row_blocks_,
+          index / row_blocks_ % column_blocks_ * column_block_, slices + index * c_floats_, slices_);
+  });
+}
+
+void convolution_bias_gradient(const ImageSource& g, size_t batch, size_t channels, bool accumulate, float* db,
+                               float* room, size_t threads) {
+  const size_t height = g.height(), width = g.width(), rows = bias_gradient_rows(width);
+  const bool dense = g.plain() && g.tensor->stride[1] == width;
+  threads = threads_for(threads, channels, batch * channels * height * width * sizeof(float));
+  parallel_for(channels, threads, [&](size_t c, size_t worker) {
+    float* own = room + worker * bias_gradient_room(width);
+    double total = 0;
+    for (size_t n = 0; n < batch; ++n) {
+      for (size_t y = 0; y < height; y += rows) {
+        const size_t some = std::min(rows, height - y);
+        const float* values = own;
+        if (dense) {
+          values = g.plain_at(n, c, y);
+        } else {
+          for (size_t r = 0; r < some; ++r) {
+            const float* row = g.row(n, c, y + r, 0, width, own + rows * width);
+            std::memcpy(own + r * width, row, width * sizeof(float));
+          }
+        }
+        total += static_cast<double>(sum_values(values, some * width));
+      }
+    }
+    db[c] = accumulate ? db[c] + static_cast<float>(total) : static_cast<float>(total);
+  });
+}
+
+}  // namespace bnns
