@@ -22,57 +22,6 @@ using Projection = BNNSMHAProjectionParameters;
 
 }  // namespace
 
-// Convolution
-BNNSFilter BNNSFilterCreateLayerConvolution(const BNNSLayerParametersConvolution*, const Options*) noexcept {
-  return refuse(__func__, BNNSFilter{});
-}
-BNNSFilter BNNSFilterCreateConvolutionLayer(const BNNSImageStackDescriptor*, const BNNSImageStackDescriptor*,
-                                            const BNNSConvolutionLayerParameters*, const Options*) noexcept {
-  return refuse(__func__, BNNSFilter{});
-}
-
-// Transposed convolution
-BNNSFilter BNNSFilterCreateLayerTransposedConvolution(const BNNSLayerParametersConvolution*, const Options*) noexcept {
-  return refuse(__func__, BNNSFilter{});
-}
-
-// Pooling
-BNNSFilter BNNSFilterCreateLayerPooling(const BNNSLayerParametersPooling*, const Options*) noexcept {
-  return refuse(__func__, BNNSFilter{});
-}
-int BNNSPoolingFilterApplyBatch(BNNSFilter, size_t, const void*, size_t, void*, size_t, size_t*, size_t) noexcept {
-  return refuse(__func__, -1);
-}
-int BNNSPoolingFilterApplyBatchEx(BNNSFilter, size_t, const void*, size_t, void*, size_t, BNNSDataType, void*,
-                                  size_t) noexcept {
-  return refuse(__func__, -1);
-}
-int BNNSPoolingFilterApplyBackwardBatch(BNNSFilter, size_t, const void*, size_t, Array*, size_t, const void*, size_t,
-                                        Array*, size_t, Array*, const size_t*, size_t) noexcept {
-  return refuse(__func__, -1);
-}
-int BNNSPoolingFilterApplyBackwardBatchEx(BNNSFilter, size_t, const void*, size_t, Array*, size_t, const void*, size_t,
-                                          Array*, size_t, Array*, BNNSDataType, const void*, size_t) noexcept {
-  return refuse(__func__, -1);
-}
-BNNSFilter BNNSFilterCreatePoolingLayer(const BNNSImageStackDescriptor*, const BNNSImageStackDescriptor*,
-                                        const BNNSPoolingLayerParameters*, const Options*) noexcept {
-  return refuse(__func__, BNNSFilter{});
-}
-
-// Normalization
-BNNSFilter BNNSFilterCreateLayerNormalization(BNNSFilterType, const BNNSLayerParametersNormalization*,
-                                              const Options*) noexcept {
-  return refuse(__func__, BNNSFilter{});
-}
-int BNNSNormalizationFilterApplyBatch(BNNSFilter, size_t, const void*, size_t, void*, size_t, bool) noexcept {
-  return refuse(__func__, -1);
-}
-int BNNSNormalizationFilterApplyBackwardBatch(BNNSFilter, size_t, Array*, size_t, const void*, size_t, Array*, size_t,
-                                              Array*, Array*) noexcept {
-  return refuse(__func__, -1);
-}
-
 // Permute, padding, resize
 BNNSFilter BNNSFilterCreateLayerPermute(const BNNSLayerParametersPermute*, const Options*) noexcept {
   return refuse(__func__, BNNSFilter{});
@@ -85,11 +34,6 @@ BNNSFilter BNNSFilterCreateLayerResize(const BNNSLayerParametersResize*, const O
 }
 int BNNSPermuteFilterApplyBackwardBatch(BNNSFilter, size_t, Array*, size_t, const Array*, size_t) noexcept {
   return refuse(__func__, -1);
-}
-
-// Dropout
-BNNSFilter BNNSFilterCreateLayerDropout(const BNNSLayerParametersDropout*, const Options*) noexcept {
-  return refuse(__func__, BNNSFilter{});
 }
 
 // Matrix products
@@ -136,26 +80,6 @@ BNNSFilter BNNSFilterCreateLayerReduction(const BNNSLayerParametersReduction*, c
   return refuse(__func__, BNNSFilter{});
 }
 int BNNSDirectApplyReduction(const BNNSLayerParametersReduction*, const Options*) noexcept {
-  return refuse(__func__, -1);
-}
-
-// Fused filters
-BNNSFilter BNNSFilterCreateFusedLayer(size_t, const BNNSFilterType*, const void**, const Options*) noexcept {
-  return refuse(__func__, BNNSFilter{});
-}
-int BNNSFusedFilterApplyBatch(BNNSFilter, size_t, const void*, size_t, void*, size_t, bool) noexcept {
-  return refuse(__func__, -1);
-}
-int BNNSFusedFilterApplyMultiInputBatch(BNNSFilter, size_t, size_t, const void**, const size_t*, void*, size_t,
-                                        bool) noexcept {
-  return refuse(__func__, -1);
-}
-int BNNSFusedFilterApplyBackwardBatch(BNNSFilter, size_t, const void*, size_t, Array*, size_t, const void*, size_t,
-                                      Array*, size_t, Array**) noexcept {
-  return refuse(__func__, -1);
-}
-int BNNSFusedFilterApplyBackwardMultiInputBatch(BNNSFilter, size_t, size_t, const void**, const size_t*, Array**,
-                                                const size_t*, const void*, size_t, Array*, size_t, Array**) noexcept {
   return refuse(__func__, -1);
 }
 

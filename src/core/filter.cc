@@ -8,10 +8,22 @@ const char* filter_kind_name(FilterKind kind) noexcept {
       return "activation";
     case FilterKind::arithmetic:
       return "arithmetic";
+    case FilterKind::convolution:
+      return "convolution";
+    case FilterKind::dropout:
+      return "dropout";
     case FilterKind::fully_connected:
       return "fully_connected";
+    case FilterKind::fused:
+      return "fused";
     case FilterKind::loss:
       return "loss";
+    case FilterKind::normalization:
+      return "normalization";
+    case FilterKind::pooling:
+      return "pooling";
+    case FilterKind::transposed_convolution:
+      return "transposed_convolution";
   }
   return "unknown";
 }
@@ -22,8 +34,12 @@ const char* own_forward(FilterKind kind) {
   switch (kind) {
     case FilterKind::arithmetic:
       return "BNNSArithmeticFilterApplyBatch";
+    case FilterKind::fused:
+      return "BNNSFusedFilterApplyBatch or BNNSFusedFilterApplyMultiInputBatch";
     case FilterKind::loss:
       return "BNNSLossFilterApplyBatch";
+    case FilterKind::normalization:
+      return "BNNSNormalizationFilterApplyBatch";
     default:
       return "BNNSFilterApplyBatch";
   }
@@ -33,8 +49,12 @@ const char* own_backward(FilterKind kind) {
   switch (kind) {
     case FilterKind::arithmetic:
       return "BNNSArithmeticFilterApplyBackwardBatch";
+    case FilterKind::fused:
+      return "BNNSFusedFilterApplyBackwardBatch or BNNSFusedFilterApplyBackwardMultiInputBatch";
     case FilterKind::loss:
       return "BNNSLossFilterApplyBackwardBatch";
+    case FilterKind::normalization:
+      return "BNNSNormalizationFilterApplyBackwardBatch";
     default:
       return "BNNSFilterApplyBackwardBatch";
   }

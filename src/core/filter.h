@@ -14,7 +14,18 @@
 
 namespace bnns {
 
-enum class FilterKind { activation, arithmetic, fully_connected, loss };
+enum class FilterKind {
+  activation,
+  arithmetic,
+  convolution,
+  dropout,
+  fully_connected,
+  fused,
+  loss,
+  normalization,
+  pooling,
+  transposed_convolution
+};
 
 const char* filter_kind_name(FilterKind kind) noexcept;
 

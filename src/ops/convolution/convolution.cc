@@ -62,13 +62,14 @@ ConvolutionAxis make_axis(const ConvolutionProblem& p, const char* name, size_t 
   a.dilation = dilation == 0 ? 1 : dilation;
   a.pad = before;
   const size_t have = checked_add(checked_add(a.large, before, p.op()), after, p.op());
-  const size_t need = checked_add(checked_add(checked_mul(a.stride, a.small - 1, p.op()),
-                                              checked_mul(a.kernel - 1, a.dilation, p.op()), p.op()),
-                                  1, p.op());
+  const size_t need = checked_add(
+      checked_add(checked_mul(a.stride, a.small - 1, p.op()), checked_mul(a.kernel - 1, a.dilation, p.op()), p.op()), 1,
+      p.op());
   if (have < need) {
-    fail_invalid("%s: %s: %zu pixels of %s and %zu of padding, expected at least %zu = %zu * (%zu - 1) + (%zu - 1) * %zu + 1",
-                 p.op(), name, a.large, p.transposed ? "o_desc" : "i_desc", before + after, need, a.stride, a.small,
-                 a.kernel, a.dilation);
+    fail_invalid(
+        "%s: %s: %zu pixels of %s and %zu of padding, expected at least %zu = %zu * (%zu - 1) + (%zu - 1) * %zu + 1",
+        p.op(), name, a.large, p.transposed ? "o_desc" : "i_desc", before + after, need, a.stride, a.small, a.kernel,
+        a.dilation);
   }
   return a;
 }
@@ -117,7 +118,10 @@ ConvolutionProblem make_convolution_problem(const BNNSLayerParametersConvolution
     for (const Tensor* t : {&p.x, &p.w, &p.y}) {
       if (t->type != BNNSDataTypeFloat32) {
         fail_unsupported("%s: %s has type %s, expected f32", p.op(),
-                         t == &p.x ? "i_desc" : t == &p.w ? "w_desc" : "o_desc", type_name(t->type));
+                         t == &p.x   ? "i_desc"
+                         : t == &p.w ? "w_desc"
+                                     : "o_desc",
+                         type_name(t->type));
       }
     }
   }
@@ -181,7 +185,8 @@ std::string ConvolutionProblem::text() const {
   };
   std::string result = std::string(op()) + " " + type_name(x.type);
   if (w.type != x.type) result += std::string(" w:") + type_name(w.type);
-  result += " " + image(x) + " > " + image(y) + " k" + std::to_string(map.y.kernel) + "x" + std::to_string(map.x.kernel);
+  result +=
+      " " + image(x) + " > " + image(y) + " k" + std::to_string(map.y.kernel) + "x" + std::to_string(map.x.kernel);
   const auto pair = [&](const char* name, size_t a, size_t b, size_t normal) {
     if (a == normal && b == normal) return;
     result += std::string(" ") + name + std::to_string(a);

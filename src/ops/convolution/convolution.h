@@ -20,8 +20,8 @@ namespace bnns {
 
 struct ConvolutionProblem {
   bool transposed = false;
-  Tensor x, w, y, b;   // one sample each; b.count is 0 without a bias
-  ConvolutionMap map;  // the geometry, groups resolved
+  Tensor x, w, y, b;               // one sample each; b.count is 0 without a bias
+  ConvolutionMap map;              // the geometry, groups resolved
   size_t inputs = 0, outputs = 0;  // channels I, O
   Activation activation;
   bool integer = false;  // integer data, exact sums, IntegerLinearSaturate at the end
@@ -45,10 +45,16 @@ class ConvolutionFilter final : public Filter {
  public:
   ConvolutionFilter(const Options& options, const ConvolutionProblem& problem);
 
-  void forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride) override;
+  void forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride) override {
+    forward(batch, in, in_stride, out, out_stride, nullptr);
+  }
   void backward(const BackwardCall& call) override;
   std::string text() const override { return problem_.text(); }
-  const ConvolutionProblem& problem() const { return problem_; }
+
+  // For a second stage: the same forward pass, whose finished blocks go to a sink too (or to it alone). Not where
+  // sink_parts says so.
+  SinkParts sink_parts(size_t batch) const;
+  void forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride, const BlockSink* sink);
 
  private:
   struct Gradients;  // the checked arguments of backward

@@ -76,10 +76,9 @@ ConvolutionFilter::Gradients ConvolutionFilter::check_backward(const BackwardCal
   }
   if (batch && (wanted.recompute || call.weights_delta)) check_data(call.in, p.x.type, op, "in");
 
-  // A result shares no memory with anything that is read while it is written.
+  // A result shares no memory with anything that is read while it is written or later; dX, the last, may replace X.
   const auto check_result = [&](const void* data, size_t bytes, const char* name) {
     check_disjoint(data, bytes, name, wanted.dy.data, dy_bytes, "out_delta", op);
-    check_disjoint(data, bytes, name, call.in, in_bytes, "in", op);
     check_disjoint(data, bytes, name, weights_.tensor().data, p.w.span_bytes(), "w_desc.data", op);
     if (from_output) check_disjoint(data, bytes, name, call.out, out_bytes, "out", op);
   };
@@ -91,6 +90,7 @@ ConvolutionFilter::Gradients ConvolutionFilter::check_backward(const BackwardCal
   if (call.weights_delta) {
     wanted.dw = resolve_image_delta(call.weights_delta, p.w, op, "weights_delta");
     check_result(wanted.dw.data, wanted.dw.span_bytes(), "weights_delta");
+    check_disjoint(wanted.dw.data, wanted.dw.span_bytes(), "weights_delta", call.in, in_bytes, "in", op);
   }
   if (call.bias_delta) {
     wanted.db =
@@ -154,8 +154,7 @@ void ConvolutionFilter::bias_gradient(size_t batch, const ImageSource& g, const 
   const Elements elements(db);
   const size_t width = p.y.size[0];
   const size_t threads = threads_for(options_.n_threads, p.outputs, batch * p.y.count * sizeof(float));
-  ScratchShelf::Lease room(scratch_,
-                           (round_up(p.outputs, 16) + threads * bias_gradient_room(width)) * sizeof(float));
+  ScratchShelf::Lease room(scratch_, (round_up(p.outputs, 16) + threads * bias_gradient_room(width)) * sizeof(float));
   float* sums = elements.direct() ? static_cast<float*>(db.data) : room.as<float>();
   convolution_bias_gradient(g, batch, p.outputs, elements.direct() && db.accumulate, sums,
                             room.as<float>() + round_up(p.outputs, 16), threads);

@@ -12,13 +12,24 @@ namespace {
 
 constexpr size_t kSlabFloats = 64 * 1024;
 
-// Rows of a plane at a time, so that its slab stays in L2.
+constexpr size_t kSinkPixels = 1024;
+
+// Rows that make a part for a sink.
+size_t sink_rows(const PatchAxis& x) {
+  return std::max<size_t>(1, kSinkPixels / x.pixels);
+}
+
+// Rows of a plane at a time, so that its slab stays in L2; whole parts.
 size_t rows_at_a_time(const PatchAxis& y, const PatchAxis& x) {
   PixelBlock block;
   block.n1 = 1, block.v1 = x.pixels;
-  block.u1 = std::max<size_t>(1, y.pixels);
-  while (block.u1 > 1 && slab_floats(y, x, block, 1) > kSlabFloats) block.u1 = div_up(block.u1, 2);
-  return block.u1;
+  block.u1 = y.pixels;
+  if (slab_floats(y, x, block, 1) <= kSlabFloats) return y.pixels;
+  size_t rows = sink_rows(x);
+  for (block.u1 = 2 * rows; block.u1 < y.pixels && slab_floats(y, x, block, 1) <= kSlabFloats; block.u1 += rows) {
+    rows = block.u1;
+  }
+  return std::min(rows, y.pixels);
 }
 
 size_t slab_room(const PatchAxis& y, const PatchAxis& x) {
@@ -32,8 +43,7 @@ struct PhaseTaps {
   float* weight;
   ptrdiff_t* offset;
   static size_t floats(size_t taps) { return round_up(taps, 16) + round_up(2 * taps, 16); }
-  PhaseTaps(float* room, size_t taps)
-      : weight(room), offset(reinterpret_cast<ptrdiff_t*>(room + round_up(taps, 16))) {}
+  PhaseTaps(float* room, size_t taps) : weight(room), offset(reinterpret_cast<ptrdiff_t*>(room + round_up(taps, 16))) {}
 
   void set_weights(const PatchAxis& y, const PatchAxis& x, const float* w, const WeightView& view) const {
     for (size_t t = 0; t < y.taps * x.taps; ++t) {
@@ -55,7 +65,8 @@ void run_plane(const PatchAxis& y, const PatchAxis& x, size_t n, size_t channel,
   float* slab_memory = room + PhaseTaps::floats(taps);
   float* staged = slab_memory + slab_room(y, x);
   phase.set_weights(y, x, w, view);
-  const bool direct = target.plain() && !target.accumulate && x.target_step == 1 && y.target_step == 1 &&
+  const bool only_sink = target.sink && target.sink->instead_of_target;
+  const bool direct = !only_sink && target.plain() && !target.accumulate && x.target_step == 1 && y.target_step == 1 &&
                       target.tensor->stride[1] == x.pixels;
   PixelBlock block;
   block.n0 = n, block.n1 = n + 1, block.v1 = x.pixels;
@@ -71,7 +82,11 @@ void run_plane(const PatchAxis& y, const PatchAxis& x, size_t n, size_t channel,
     direct_rows(phase.of(slab, taps), phase.weight, block.rows(), x.pixels, out, x.pixels);
     if (target.bias) add_constant(out, target.bias[channel], count);
     if (!target.activation.is_identity()) activation_forward(target.activation, out, out, count);
-    if (direct) continue;
+    if (target.sink) {
+      target.sink->take(target.sink->context,
+                        {n, n + 1, channel, 1, block.u0 * x.pixels, count, out, count, target.tensor->stride[2]});
+    }
+    if (direct || only_sink) continue;
     for (size_t u = block.u0; u < block.u1; ++u, out += x.pixels) {
       store_run(target, n, channel, y.target_first + u * y.target_step, x.target_first, x.target_step, out, x.pixels);
     }
@@ -83,6 +98,11 @@ size_t plane_floats(const PatchAxis& y, const PatchAxis& x) {
 }
 
 }  // namespace
+
+SinkParts depthwise_sink_parts(const PatchAxis& y, const PatchAxis& x) {
+  if (y.target_step != 1 || x.target_step != 1 || x.pixels > kSinkPixels) return {};
+  return {1, sink_rows(x) * x.pixels};
+}
 
 void depthwise_down(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
                     const WeightView& w, ScratchShelf& scratch, size_t threads) {
@@ -110,8 +130,8 @@ void depthwise_up(const ConvolutionMap& map, size_t batch, const ImageSource& so
     }
   }
   const size_t tasks = batch * map.groups;
-  threads = threads_for(threads, tasks,
-                        tasks * (map.y.large * map.x.large + map.y.small * map.x.small) * sizeof(float));
+  threads =
+      threads_for(threads, tasks, tasks * (map.y.large * map.x.large + map.y.small * map.x.small) * sizeof(float));
   ScratchShelf::Lease room(scratch, threads * floats * sizeof(float));
   parallel_for(tasks, threads, [&](size_t task, size_t worker) {
     const size_t c = task % map.groups;

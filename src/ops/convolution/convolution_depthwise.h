@@ -24,6 +24,8 @@ void depthwise_up(const ConvolutionMap& map, size_t batch, const ImageSource& so
 void depthwise_weights(const ConvolutionMap& map, size_t batch, const ImageSource& small, const ImageSource& large,
                        const WeightTarget& target, ScratchShelf& scratch, size_t threads);
 
+SinkParts depthwise_sink_parts(const PatchAxis& y, const PatchAxis& x);
+
 // ---- kernels ------------------------------------------------------------------------------------------------------
 
 // Taps of a slab of one channel: offsets, in the order of the kernel.

@@ -97,10 +97,10 @@ HWY_NOINLINE void Dots(const DirectTaps& t, size_t first, const float* HWY_RESTR
 void DirectDots(const DirectTaps& t, const float* g, size_t g_stride, size_t rows, size_t width, double* sum) {
   for (size_t first = 0; first < t.taps;) {
     switch (HWY_MIN(t.taps - first, size_t{9})) {
-#define BNNS_CASE(k)                                            \
-  case k + 1:                                                   \
-    Dots<k + 1>(t, first, g, g_stride, rows, width, sum);       \
-    first += k + 1;                                             \
+#define BNNS_CASE(k)                                      \
+  case k + 1:                                             \
+    Dots<k + 1>(t, first, g, g_stride, rows, width, sum); \
+    first += k + 1;                                       \
     break;
       BNNS_EACH_TAP(BNNS_CASE)
 #undef BNNS_CASE

@@ -18,8 +18,7 @@ __extension__ typedef __int128 Wide;  // iscale times a sum of 32-bit products p
 // f32 in a layout with constant strides is read in place; anything else becomes dense (O, I / groups, kh, kw).
 size_t ConvolutionFilter::weight_room_floats() const {
   const Tensor& w = problem_.w;
-  const bool in_place =
-      w.type == BNNSDataTypeFloat32 && w.layout != BNNSDataLayoutConvolutionWeightsOIHW_Pack32;
+  const bool in_place = w.type == BNNSDataTypeFloat32 && w.layout != BNNSDataLayoutConvolutionWeightsOIHW_Pack32;
   return (in_place ? 0 : round_up(w.size[0] * w.size[1] * w.size[2] * w.size[3], 16)) + round_up(problem_.outputs, 16);
 }
 
@@ -96,21 +95,37 @@ void ConvolutionFilter::apply(size_t batch, const ImageSource& x, const ImageTar
   problem_.transposed ? run_up(batch, x, y, w) : run_down(batch, x, y, w);
 }
 
-void ConvolutionFilter::forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride) {
+SinkParts ConvolutionFilter::sink_parts(size_t batch) const {
+  const ConvolutionMap& m = problem_.map;
+  if (problem_.integer || problem_.activation.is_rowwise()) return {};
+  const PatchAxis y = problem_.transposed ? up_axis(m.y, 0) : down_axis(m.y);
+  const PatchAxis x = problem_.transposed ? up_axis(m.x, 0) : down_axis(m.x);
+  if (y.taps == 0 || x.taps == 0) return {};
+  if (is_depthwise(m)) return depthwise_sink_parts(y, x);
+  const ImageTarget target{&problem_.y};
+  const size_t rows = problem_.outputs / m.groups, channels = problem_.inputs / m.groups;
+  return PatchProduct(y, x, m.groups, rows, channels, {}, 0, 0, batch, target, 1).sink_parts();
+}
+
+void ConvolutionFilter::forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride,
+                                const BlockSink* sink) {
   const ConvolutionProblem& p = problem_;
   in_stride = input_batch_stride(in_stride, batch, p.x, p.op(), "in_stride");
   out_stride = output_batch_stride(out_stride, batch, p.y, p.op(), "out_stride");
   if (batch == 0) return;
   check_data(in, p.x.type, p.op(), "in");
-  check_data(out, p.y.type, p.op(), "out");
-  check_disjoint(in, batch_bytes(batch, in_stride, p.x, p.op(), "in_stride"), "in", out,
-                 batch_bytes(batch, out_stride, p.y, p.op(), "out_stride"), "out", p.op());
+  if (!sink || !sink->instead_of_target) {
+    check_data(out, p.y.type, p.op(), "out");
+    check_disjoint(in, batch_bytes(batch, in_stride, p.x, p.op(), "in_stride"), "in", out,
+                   batch_bytes(batch, out_stride, p.y, p.op(), "out_stride"), "out", p.op());
+  }
   if (p.integer) return forward_integer(batch, in, in_stride, out, out_stride);
 
   ScratchShelf::Lease room(scratch_, weight_room_floats() * sizeof(float));
   ImageSource x{&p.x, in, in_stride};
   ImageTarget y{&p.y, out, out_stride};
   y.bias = bias(room.as<float>());
+  y.sink = sink;
   if (!p.activation.is_rowwise()) {
     y.activation = p.activation;
     return apply(batch, x, y, weights(room.as<float>()));
@@ -145,32 +160,33 @@ void ConvolutionFilter::forward_integer(size_t batch, const void* in, size_t in_
   const Tensor& w = weights_.tensor();
   const Elements b_elements = p.has_bias() ? Elements(p.b) : Elements();
   const size_t tasks = batch * p.outputs;
-  parallel_for(tasks, threads_for(options_.n_threads, tasks, tasks * m.y.small * m.x.small * p.w.count / p.outputs),
-               [&](size_t task, size_t) {
-    const size_t n = task / p.outputs, o = task % p.outputs, first = o / m.small_channels * m.large_channels;
-    const void* xs = element_at(in, p.x.type, n * in_stride);
-    void* ys = element_at(out, p.y.type, n * out_stride);
-    for (size_t u = 0; u < m.y.small; ++u) {
-      for (size_t v = 0; v < m.x.small; ++v) {
-        Wide sum = p.has_bias() ? load_integer(p.b, bias_.tensor().data, b_elements.offset(o)) : 0;
-        for (size_t ky = 0; ky < m.y.kernel; ++ky) {
-          const size_t row = u * m.y.stride + ky * m.y.dilation - m.y.pad;  // wraps above the image: then too large
-          if (row >= m.y.large) continue;
-          for (size_t kx = 0; kx < m.x.kernel; ++kx) {
-            const size_t column = v * m.x.stride + kx * m.x.dilation - m.x.pad;
-            if (column >= m.x.large) continue;
-            for (size_t i = 0; i < m.large_channels; ++i) {
-              const size_t at = (first + i) * p.x.stride[2] + row * p.x.stride[1] + column * p.x.stride[0];
-              sum += Wide{load_integer(p.x, xs, at)} * load_integer(w, w.data, weight_offset(w, o, i, ky, kx));
+  parallel_for(
+      tasks, threads_for(options_.n_threads, tasks, tasks * m.y.small * m.x.small * p.w.count / p.outputs),
+      [&](size_t task, size_t) {
+        const size_t n = task / p.outputs, o = task % p.outputs, first = o / m.small_channels * m.large_channels;
+        const void* xs = element_at(in, p.x.type, n * in_stride);
+        void* ys = element_at(out, p.y.type, n * out_stride);
+        for (size_t u = 0; u < m.y.small; ++u) {
+          for (size_t v = 0; v < m.x.small; ++v) {
+            Wide sum = p.has_bias() ? load_integer(p.b, bias_.tensor().data, b_elements.offset(o)) : 0;
+            for (size_t ky = 0; ky < m.y.kernel; ++ky) {
+              const size_t row = u * m.y.stride + ky * m.y.dilation - m.y.pad;  // wraps above the image: then too large
+              if (row >= m.y.large) continue;
+              for (size_t kx = 0; kx < m.x.kernel; ++kx) {
+                const size_t column = v * m.x.stride + kx * m.x.dilation - m.x.pad;
+                if (column >= m.x.large) continue;
+                for (size_t i = 0; i < m.large_channels; ++i) {
+                  const size_t at = (first + i) * p.x.stride[2] + row * p.x.stride[1] + column * p.x.stride[0];
+                  sum += Wide{load_integer(p.x, xs, at)} * load_integer(w, w.data, weight_offset(w, o, i, ky, kx));
+                }
+              }
             }
+            const Wide scaled = (p.iscale * sum + p.ioffset) >> p.ishift;
+            store_saturated(p.y, ys, o * p.y.stride[2] + u * p.y.stride[1] + v * p.y.stride[0],
+                            static_cast<int64_t>(std::clamp<Wide>(scaled, INT64_MIN, INT64_MAX)));
           }
         }
-        const Wide scaled = (p.iscale * sum + p.ioffset) >> p.ishift;
-        store_saturated(p.y, ys, o * p.y.stride[2] + u * p.y.stride[1] + v * p.y.stride[0],
-                        static_cast<int64_t>(std::clamp<Wide>(scaled, INT64_MIN, INT64_MAX)));
-      }
-    }
-  });
+      });
 }
 
 }  // namespace bnns

@@ -18,6 +18,7 @@ constexpr size_t kPixels = 256;             // of a block: its patches are half 
 constexpr size_t kSlabFloats = 192 * 1024;  // 768 KB; fewer channels at a time where rows are long
 constexpr size_t kStagedRows = 448;         // rows of a block that is not written in place: 448 KB
 constexpr size_t kDirectPixels = 256;       // so few pixels do not repay packed weights
+constexpr size_t kSinkSamples = 64;         // of a part for a sink, at most
 constexpr size_t kSlack = 16;               // floats behind a panel (pack.h)
 
 }  // namespace
@@ -89,6 +90,7 @@ void PatchProduct::plan_blocks() {
   block_rows_ = y_.pixels, block_width_ = x_.pixels;
   if (2 * plane <= kPixels) {
     block_samples_ = std::clamp<size_t>(kPixels / plane, 1, batch_);
+    if (block_samples_ > kSinkSamples) block_samples_ = block_samples_ / kSinkSamples * kSinkSamples;
     pixel_blocks_ = div_up(batch_, block_samples_);
   } else if (x_.pixels <= kPixels) {
     // As many rows as make about kPixels and fill whole panels best.
@@ -134,18 +136,17 @@ PatchProduct::Depth PatchProduct::depth_block(size_t index) const {
 // complete: old + new then has the same bits in every layout.
 bool PatchProduct::writes_direct(const PixelBlock& b) const {
   const bool whole_rows = b.rows() == 1 || (b.width() == x_.pixels && target_.tensor->stride[1] == x_.pixels);
-  return target_.plain() && !target_.accumulate && x_.target_step == 1 && y_.target_step == 1 && b.samples() == 1 && block_samples_ == 1 &&
-         whole_rows;
+  return !(target_.sink && target_.sink->instead_of_target) && target_.plain() && !target_.accumulate &&
+         x_.target_step == 1 && y_.target_step == 1 && b.samples() == 1 && block_samples_ == 1 && whole_rows;
 }
 
 void PatchProduct::pack_weight_tile(size_t group, size_t block, size_t first_row, float* to) const {
   const Depth depth = depth_block(block);
   const size_t rows = std::min(tile_rows_, rows_ - first_row), taps = depth.t1 - depth.t0;
-  const float* base = weights_.data + static_cast<ptrdiff_t>(group) * weights_.group +
-                      static_cast<ptrdiff_t>(first_row) * row_stride_ +
-                      static_cast<ptrdiff_t>(depth.c0) * channel_stride_ +
-                      static_cast<ptrdiff_t>(y_.kernel_first) * weights_.y +
-                      static_cast<ptrdiff_t>(x_.kernel_first) * weights_.x;
+  const float* base =
+      weights_.data + static_cast<ptrdiff_t>(group) * weights_.group + static_cast<ptrdiff_t>(first_row) * row_stride_ +
+      static_cast<ptrdiff_t>(depth.c0) * channel_stride_ + static_cast<ptrdiff_t>(y_.kernel_first) * weights_.y +
+      static_cast<ptrdiff_t>(x_.kernel_first) * weights_.x;
   const ptrdiff_t y_step = static_cast<ptrdiff_t>(y_.kernel_step) * weights_.y;
   const ptrdiff_t x_step = static_cast<ptrdiff_t>(x_.kernel_step) * weights_.x;
   const bool all_taps = taps == y_.taps * x_.taps;
@@ -234,6 +235,18 @@ void PatchProduct::run_task(const ImageSource& source, size_t task, const float*
     g.accumulate = true;
   }
   for (size_t r = 0; r < rows; ++r) finish(block, first_channel + r, g.c + r * g.c_stride, direct);
+  if (target_.sink) {
+    target_.sink->take(target_.sink->context,
+                       {block.n0, block.n1, first_channel, rows, block.u0 * x_.pixels + block.v0,
+                        block.rows() * block.width(), g.c, block.rows() * block.width(), g.c_stride});
+  }
+}
+
+// Blocks are runs of pixels unless the map is one of several phases, or pieces of rows do not divide a row.
+SinkParts PatchProduct::sink_parts() const {
+  const bool phases = x_.target_step != 1 || y_.target_step != 1;
+  if (phases || (block_width_ < x_.pixels && x_.pixels % block_width_ != 0)) return {};
+  return {std::min(block_samples_, kSinkSamples), block_rows_ * block_width_};
 }
 
 // Bias and activation on one channel of a finished block, then its way to the target.
@@ -241,11 +254,11 @@ void PatchProduct::finish(const PixelBlock& block, size_t channel, float* values
   const size_t pixels = block.pixels();
   if (target_.bias) add_constant(values, target_.bias[channel], pixels);
   if (!target_.activation.is_identity()) activation_forward(target_.activation, values, values, pixels);
-  if (direct) return;
+  if (direct || (target_.sink && target_.sink->instead_of_target)) return;
   for (size_t n = block.n0; n < block.n1; ++n) {
     for (size_t u = block.u0; u < block.u1; ++u, values += block.width()) {
-      store_run(target_, n, channel, y_.target_first + u * y_.target_step,
-                x_.target_first + block.v0 * x_.target_step, x_.target_step, values, block.width());
+      store_run(target_, n, channel, y_.target_first + u * y_.target_step, x_.target_first + block.v0 * x_.target_step,
+                x_.target_step, values, block.width());
     }
   }
 }
@@ -254,34 +267,33 @@ void PatchProduct::run(const ImageSource& source, void* workspace) const {
   float* packed = static_cast<float*>(workspace);
   float* scratch = packed + packed_floats_;
   if (!a_direct_) pack_weights(packed);
-  parallel_for(groups_ * pixel_blocks_ * row_blocks_, threads_, [&](size_t task, size_t worker) {
-    run_task(source, task, packed, scratch + worker * thread_floats_);
-  });
+  parallel_for(groups_ * pixel_blocks_ * row_blocks_, threads_,
+               [&](size_t task, size_t worker) { run_task(source, task, packed, scratch + worker * thread_floats_); });
 }
 
 void fill_without_taps(const PatchAxis& y, const PatchAxis& x, size_t batch, size_t channels, const ImageTarget& target,
                        size_t threads) {
   if (target.accumulate) return;
   const size_t tasks = batch * channels;
-  parallel_for(tasks, threads_for(threads, tasks, tasks * y.pixels * x.pixels * sizeof(float)), [&](size_t task, size_t) {
-    const size_t n = task / channels, c = task % channels;
-    float values[64];
-    std::fill_n(values, 64, target.bias ? target.bias[c] : 0.0f);
-    if (!target.activation.is_identity()) activation_forward(target.activation, values, values, 64);
-    for (size_t u = 0; u < y.pixels; ++u) {
-      for (size_t v = 0; v < x.pixels; v += 64) {
-        store_run(target, n, c, y.target_first + u * y.target_step, x.target_first + v * x.target_step, x.target_step,
-                  values, std::min<size_t>(64, x.pixels - v));
-      }
-    }
-  });
+  parallel_for(tasks, threads_for(threads, tasks, tasks * y.pixels * x.pixels * sizeof(float)),
+               [&](size_t task, size_t) {
+                 const size_t n = task / channels, c = task % channels;
+                 float values[64];
+                 std::fill_n(values, 64, target.bias ? target.bias[c] : 0.0f);
+                 if (!target.activation.is_identity()) activation_forward(target.activation, values, values, 64);
+                 for (size_t u = 0; u < y.pixels; ++u) {
+                   for (size_t v = 0; v < x.pixels; v += 64) {
+                     store_run(target, n, c, y.target_first + u * y.target_step, x.target_first + v * x.target_step,
+                               x.target_step, values, std::min<size_t>(64, x.pixels - v));
+                   }
+                 }
+               });
 }
 
 void store_run(const ImageTarget& target, size_t sample, size_t channel, size_t row, size_t first, size_t step,
                const float* values, size_t count) {
   const Tensor& t = *target.tensor;
-  const size_t offset =
-      sample * target.batch_stride + channel * t.stride[2] + row * t.stride[1] + first * t.stride[0];
+  const size_t offset = sample * target.batch_stride + channel * t.stride[2] + row * t.stride[1] + first * t.stride[0];
   if (t.type == BNNSDataTypeFloat32) {
     float* to = static_cast<float*>(target.data) + offset;
     const size_t stride = step * t.stride[0];

@@ -17,6 +17,26 @@
 
 namespace bnns {
 
+// Takes finished blocks (bias and activation applied) on the thread that made them, while they are in its cache: the
+// second stage of a fused layer. Pixel k (index in the plane, from first_pixel on) of sample n0 + i and channel
+// first_channel + j is values[i * sample_stride + j * channel_stride + k - first_pixel].
+struct FinishedBlock {
+  size_t n0 = 0, n1 = 0, first_channel = 0, channels = 0, first_pixel = 0, pixels = 0;
+  const float* values = nullptr;
+  size_t sample_stride = 0, channel_stride = 0;
+};
+struct BlockSink {
+  void (*take)(void* context, const FinishedBlock& block) = nullptr;
+  void* context = nullptr;
+  bool instead_of_target = false;  // nothing is written to the target
+};
+
+// The blocks that a sink gets are made of such parts: this many samples, this many pixels of a plane (the last part of
+// each kind may be smaller). pixels 0: blocks are not runs of pixels, there is no sink for this map.
+struct SinkParts {
+  size_t samples = 1, pixels = 0;
+};
+
 // Where results go: samples of a CHW image, with bias and activation, or a gradient to overwrite or add to.
 struct ImageTarget {
   const Tensor* tensor = nullptr;
@@ -26,9 +46,10 @@ struct ImageTarget {
   const float* bias = nullptr;  // one per channel, or none
   Activation activation = {};   // element by element
 
+  const BlockSink* sink = nullptr;
+
   bool plain() const { return tensor->type == BNNSDataTypeFloat32 && tensor->stride[0] == 1; }
 };
-
 
 class PatchProduct {
  public:
@@ -40,6 +61,7 @@ class PatchProduct {
 
   size_t workspace_bytes() const { return (packed_floats_ + threads_ * thread_floats_) * sizeof(float); }
   void run(const ImageSource& source, void* workspace) const;
+  SinkParts sink_parts() const;
 
  private:
   struct Depth {
@@ -52,8 +74,8 @@ class PatchProduct {
   void pack_weights(float* to) const;
   void pack_weight_tile(size_t group, size_t block, size_t first_row, float* to) const;
   void run_task(const ImageSource& source, size_t task, const float* packed, float* scratch) const;
-  void pack_panels(const ImageSource& source, const Depth& depth, const PixelBlock& block, size_t group, float* slab_room,
-                   float* panels) const;
+  void pack_panels(const ImageSource& source, const Depth& depth, const PixelBlock& block, size_t group,
+                   float* slab_room, float* panels) const;
   void finish(const PixelBlock& block, size_t channel, float* values, bool direct) const;
   bool writes_direct(const PixelBlock& block) const;
 

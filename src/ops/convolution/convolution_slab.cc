@@ -108,8 +108,8 @@ Slab make_slab(const ImageSource& source, const PatchAxis& y, const PatchAxis& x
             std::memset(to, 0, slab.row_stride * sizeof(float));
             continue;
           }
-          const float* from = source.row(n, c0 + c, static_cast<size_t>(source_row), static_cast<size_t>(begin), count,
-                                         row_room);
+          const float* from =
+              source.row(n, c0 + c, static_cast<size_t>(source_row), static_cast<size_t>(begin), count, row_room);
           split_row(from, static_cast<size_t>(begin - columns.low), count, static_cast<size_t>(x.step),
                     slab.phase_length, to);
         }

@@ -11,12 +11,12 @@
 namespace bnns {
 namespace {
 
-constexpr size_t kRows = 448;             // (l, k) of a block
-constexpr size_t kColumns = 256;          // s of a block
-constexpr size_t kPixels = 256;           // depth of one step: patches half a megabyte
-constexpr size_t kTasks = 16;             // wanted, by slices if blocks of dW are few
-constexpr size_t kSliceBytes = 2 << 20;   // all slices together
-constexpr size_t kSliceWork = 1 << 18;    // multiply-adds that are worth a slice
+constexpr size_t kRows = 448;            // (l, k) of a block
+constexpr size_t kColumns = 256;         // s of a block
+constexpr size_t kPixels = 256;          // depth of one step: patches half a megabyte
+constexpr size_t kTasks = 16;            // wanted, by slices if blocks of dW are few
+constexpr size_t kSliceBytes = 2 << 20;  // all slices together
+constexpr size_t kSliceWork = 1 << 18;   // multiply-adds that are worth a slice
 constexpr size_t kSlabFloats = 192 * 1024;
 constexpr size_t kSlack = 16;
 
@@ -65,8 +65,8 @@ WeightProduct::WeightProduct(const ConvolutionMap& map, size_t batch, size_t thr
   const size_t work = map.groups * map.large_channels * taps * map.small_channels * plane * batch;
   slices_ = 1;
   if (2 * blocks <= kTasks) {
-    slices_ = std::min({kTasks / blocks, pixel_blocks_, kSliceBytes / (blocks * c_floats_ * sizeof(float)),
-                        work / kSliceWork});
+    slices_ = std::min(
+        {kTasks / blocks, pixel_blocks_, kSliceBytes / (blocks * c_floats_ * sizeof(float)), work / kSliceWork});
     slices_ = std::max<size_t>(1, slices_);
   }
   threads_ = threads_for(threads, blocks * slices_, work / 2);
@@ -78,8 +78,8 @@ WeightProduct::WeightProduct(const ConvolutionMap& map, size_t batch, size_t thr
   panel_floats_ = round_up(div_up(column_block_, kernels_.columns) * (pixels * kernels_.columns + kSlack), 16);
   slab_floats_ = round_up(slab_floats(y_, x_, largest, channel_block_), 16);
   stage_floats_ = round_up(column_block_ * pixels + 2 * x_.pixels, 16);
-  thread_floats_ = patch_floats_ + panel_floats_ + slab_floats_ + stage_floats_ +
-                   (slices_ == 1 ? round_up(c_floats_, 16) : 0);
+  thread_floats_ =
+      patch_floats_ + panel_floats_ + slab_floats_ + stage_floats_ + (slices_ == 1 ? round_up(c_floats_, 16) : 0);
 }
 
 WeightProduct::Rows WeightProduct::row_block(size_t index) const {

@@ -1,0 +1,151 @@
+#include "src/ops/fused/fused.h"
+
+#include "src/core/error.h"
+
+namespace bnns {
+namespace {
+
+constexpr const char* kOp = "fused";
+
+const char* filter_type_name(BNNSFilterType type) {
+  switch (type) {
+    case BNNSConvolution:
+      return "convolution";
+    case BNNSFullyConnected:
+      return "fully connected";
+    case BNNSBatchNorm:
+    case BNNSInstanceNorm:
+    case BNNSLayerNorm:
+    case BNNSGroupNorm:
+      return "normalization";
+    case BNNSTransposedConvolution:
+      return "transposed convolution";
+    case BNNSQuantization:
+      return "quantization";
+    case BNNSArithmetic:
+      return "arithmetic";
+  }
+  return "unknown";
+}
+
+bool is_normalization(BNNSFilterType type) {
+  return type == BNNSBatchNorm || type == BNNSInstanceNorm || type == BNNSLayerNorm || type == BNNSGroupNorm;
+}
+
+FusedFirst make_first(BNNSFilterType type, const void* layer) {
+  FusedFirst first;
+  switch (type) {
+    case BNNSConvolution:
+    case BNNSTransposedConvolution:
+      first.convolution = make_convolution_problem(static_cast<const BNNSLayerParametersConvolution*>(layer),
+                                                   type == BNNSTransposedConvolution);
+      return first;
+    case BNNSFullyConnected:
+      first.fully_connected =
+          make_fully_connected_problem(static_cast<const BNNSLayerParametersFullyConnected*>(layer));
+      return first;
+    case BNNSArithmetic:
+      first.arithmetic = make_arithmetic_problem(static_cast<const BNNSLayerParametersArithmetic*>(layer));
+      return first;
+    default:
+      fail_invalid(
+          "%s: filter_type[0] is %u (%s), expected convolution, transposed convolution, fully connected or "
+          "arithmetic",
+          kOp, static_cast<unsigned>(type), filter_type_name(type));
+  }
+}
+
+// Size, stride and type of the middle tensor as both stages see it.
+void check_middle(const Tensor& out, const Tensor& in) {
+  if (out.layout != in.layout) {
+    fail_invalid("%s: the first stage gives layout 0x%x, but the second takes layout 0x%x", kOp,
+                 static_cast<unsigned>(out.layout), static_cast<unsigned>(in.layout));
+  }
+  if (out.type != in.type) {
+    fail_invalid("%s: the first stage gives %s, but the second takes %s", kOp, type_name(out.type), type_name(in.type));
+  }
+  for (size_t k = 0; k < out.rank; ++k) {
+    if (out.size[k] != in.size[k]) {
+      fail_invalid(
+          "%s: size[%zu] of the first stage's output is %zu, of the second stage's input %zu; expected the same", kOp,
+          k, out.size[k], in.size[k]);
+    }
+    if (out.stride[k] != in.stride[k]) {
+      fail_invalid(
+          "%s: axis %zu of the first stage's output has stride %zu, of the second stage's input %zu; expected "
+          "the same",
+          kOp, k, out.stride[k], in.stride[k]);
+    }
+  }
+}
+
+// The same tensor, f32 and dense.
+void make_dense(Tensor& t) {
+  t.type = BNNSDataTypeFloat32;
+  t.scale = 1, t.bias = 0;
+  size_t stride = 1;
+  for (size_t j = 0; j < t.rank; ++j) {
+    t.stride[t.axis[j]] = stride;
+    stride *= t.size[t.axis[j]];
+  }
+  t.span = t.count, t.dense = true;
+}
+
+}  // namespace
+
+const Tensor& FusedFirst::out() const {
+  return convolution ? convolution->y : fully_connected ? fully_connected->y : arithmetic->out;
+}
+
+bool FusedFirst::has_activation() const {
+  return !(convolution       ? convolution->activation
+           : fully_connected ? fully_connected->activation
+                             : arithmetic->activation)
+              .is_identity();
+}
+
+FusedProblem make_fused_problem(size_t count, const BNNSFilterType* types, const void* const* layers) {
+  if (!types || !layers) fail_invalid("%s: %s is NULL", kOp, types ? "layer_params" : "filter_type");
+  if (count != 2) fail_invalid("%s: number_of_fused_filters is %zu, expected 2", kOp, count);
+  if (!layers[0] || !layers[1]) fail_invalid("%s: layer_params[%d] is NULL", kOp, layers[0] ? 1 : 0);
+  FusedProblem p;
+  p.first = make_first(types[0], layers[0]);
+  if (types[1] == BNNSQuantization) {
+    fail_unsupported("%s: filter_type[1] is quantization, which is not offered yet", kOp);
+  }
+  if (!is_normalization(types[1])) {
+    fail_invalid("%s: filter_type[1] is %u (%s), expected batch, instance, layer or group normalization%s", kOp,
+                 static_cast<unsigned>(types[1]), filter_type_name(types[1]),
+                 p.first.arithmetic ? "" : " or quantization");
+  }
+  if ((p.first.convolution && p.first.convolution->integer) ||
+      (p.first.fully_connected && p.first.fully_connected->integer)) {
+    fail_unsupported("%s: the first stage saturates integers; a normalization takes floats", kOp);
+  }
+  p.normalization =
+      make_normalization_problem(types[1], static_cast<const BNNSLayerParametersNormalization*>(layers[1]));
+  check_middle(p.first.out(), p.normalization.x);
+  make_dense(const_cast<Tensor&>(p.first.out()));
+  return p;
+}
+
+FusedFilter::FusedFilter(const Options& options, const FusedProblem& problem)
+    : Filter(kKind, options),
+      shape_(problem.first),
+      normalization_(problem.normalization),
+      parameters_(problem.normalization, options),
+      scratch_(options),
+      state_(options) {
+  if (shape_.convolution) convolution_.emplace(options, *shape_.convolution);
+  if (shape_.fully_connected) fully_connected_.emplace(options, *shape_.fully_connected);
+  if (shape_.arithmetic) arithmetic_.emplace(options, *shape_.arithmetic);
+}
+
+std::string FusedFilter::text() const {
+  const std::string first = convolution_       ? convolution_->text()
+                            : fully_connected_ ? fully_connected_->text()
+                                               : arithmetic_->text();
+  return "fused " + first + " + " + normalization_.text();
+}
+
+}  // namespace bnns

@@ -1,0 +1,298 @@
+// One backward pass by sets and by columns; see normalization_gradient.h.
+
+#include "src/ops/normalization/normalization_gradient.h"
+
+namespace bnns {
+
+BackwardPass::Views::Views(const NormalizationPlan& plan, const NormalizationProblem& problem,
+                           const NormalizationBackward& call)
+    : dy(plan, *call.dy, call.dy->data, call.dy_stride) {
+  if (call.y) y = MatrixView(plan, problem.y, call.y, call.y_stride);
+  if (call.dx) dx = MatrixView(plan, *call.dx, call.dx->data, call.dx_stride);
+}
+
+BackwardPass::BackwardPass(const NormalizationProblem& problem, const NormalizationParameters& parameters,
+                           const NormalizationState& state, const NormalizationBackward& call, ScratchShelf& scratch,
+                           size_t n_threads)
+    : problem_(problem),
+      call_(call),
+      plan_(problem, call.batch),
+      row_plan_(plan_),
+      n_threads_(n_threads),
+      values_(state.values()),
+      rstd_(state.rstd()),
+      schedule_(plan_, n_threads, bytes()),
+      parameters_wanted_(call.dbeta || call.dgamma),
+      stream_(bytes() / 4 >= kNormalizationStreamBytes && !plan_.by_columns),
+      source_(Source::values),
+      scratch_(scratch),
+      lease_(scratch, layout(parameters)),
+      affine_(plan_, parameters, at<float>(affine_at_)),
+      views_(plan_, problem, call) {
+  if (plan_.per_element && plan_.groups > 1) {  // short groups: gamma and beta run along the whole sample
+    row_plan_.rows_per_sample = 1;
+    row_plan_.row_length = problem.count();
+  }
+  if (problem.activation.is_identity()) {
+    source_ = Source::none;
+  } else if (is_relu(problem.activation)) {
+    source_ = Source::relu;
+  } else if (normalization_needs_output(problem)) {
+    source_ = Source::output;
+  }
+}
+
+size_t BackwardPass::layout(const NormalizationParameters& parameters) {
+  ScratchLayout layout;
+  affine_at_ = layout.add<float>(Affine::room_floats(plan_, parameters));
+  if (parameters_wanted_ && !plan_.per_element) totals_at_ = layout.add<GradientSums>(plan_.channels);
+  if (keeps_table()) table_at_ = layout.add<GradientSums>(checked_mul(plan_.sets, plan_.segments, "scratch"));
+  if (schedule_.split) coefficients_at_ = layout.add<GradientCoefficients>(plan_.sets);
+  return layout.bytes();
+}
+
+void BackwardPass::run() const {
+  if (plan_.by_columns) {
+    run_columns();
+  } else if (plan_.per_element && parameters_wanted_ && plan_.affine_length <= kRowSums) {
+    run_rows();
+  } else {
+    if (plan_.per_element && parameters_wanted_) run_parameters();  // before dx, which may overwrite dy
+    if (call_.dx || !plan_.per_element) run_sets();
+  }
+  if (parameters_wanted_ && !plan_.per_element) write_channel_sums();
+}
+
+// ---- g ------------------------------------------------------------------------------------------------------------
+
+BlockAffine BackwardPass::affine(size_t set, const Rectangle& r) const {
+  BlockAffine result;
+  if (!plan_.per_element) {
+    const size_t channel = plan_.channel(set, r.row);
+    result.gamma = affine_.gamma[channel];
+    result.beta = affine_.beta[channel];
+  } else if (affine_.gamma) {
+    const size_t first = plan_.affine_offset(set) + r.column;
+    result.gammas = affine_.gamma + first;
+    result.betas = affine_.beta + first;
+  }
+  return result;
+}
+
+namespace {
+
+// gamma x^ + beta with the bits of the forward pass: its kernel, with mean 0 and deviation 1.
+void recompute(const GradientBlock& g, const BlockAffine& affine, float* z) {
+  const NormalizeBlock block = {
+      g.values, g.values_stride, nullptr, 0, z, g.n, g.rows, g.n, -std::numeric_limits<float>::infinity(), false};
+  if (affine.gammas) {
+    normalize_row_block(block, {}, affine.gammas, affine.betas);
+  } else {
+    normalize_block(block, {}, affine.gamma, affine.beta);
+  }
+}
+
+}  // namespace
+
+GradientBlock BackwardPass::gradients(const NormalizationPlan& plan, const Views& views, const Rectangle& r,
+                                      const BlockAffine& affine, Rooms* rooms) const {
+  const ConstMatrix dy = views.dy.read(r, rooms->dy);
+  const float* values = values_ + r.row * plan.row_length + r.column;
+  GradientBlock block = {dy.data, dy.stride, nullptr, 0, values, plan.row_length, r.rows, r.columns};
+  if (source_ == Source::none) return block;
+  if (source_ == Source::values) {
+    recompute(block, affine, rooms->y);
+    for (size_t i = 0; i < r.rows; ++i) {
+      activation_backward_from_input(problem_.activation, rooms->y + i * r.columns, dy.data + i * dy.stride,
+                                     rooms->g + i * r.columns, r.columns);
+    }
+  } else {
+    const ConstMatrix y = views.y.read(r, rooms->y);
+    if (source_ == Source::relu) {  // the kernels do it on the way
+      block.y = y.data;
+      block.y_stride = y.stride;
+      return block;
+    }
+    for (size_t i = 0; i < r.rows; ++i) {
+      activation_backward_from_output(problem_.activation, y.data + i * y.stride, dy.data + i * dy.stride,
+                                      rooms->g + i * r.columns, r.columns);
+    }
+  }
+  block.dy = rooms->g;
+  block.dy_stride = r.columns;
+  return block;
+}
+
+GradientTarget BackwardPass::target(const Rectangle& r, float* room) const {
+  const Matrix dx = views_.dx.target(r, room);
+  const bool direct = views_.dx.direct(r);
+  return {dx.data, dx.stride, direct && call_.dx->accumulate, direct && stream_};
+}
+
+void BackwardPass::finish_block(const Rectangle& r, const GradientTarget& to) const {
+  if (!views_.dx.direct(r)) views_.dx.bring(r, to.dx, call_.dx->accumulate);
+}
+
+// ---- sets ---------------------------------------------------------------------------------------------------------
+
+GradientSums BackwardPass::segment_sums(size_t set, size_t segment) const {
+  GradientSums sums;
+  Rooms rooms;
+  for_each_block(plan_, plan_.segment(set, segment), [&](const Rectangle& r) {
+    const BlockAffine numbers = affine(set, r);
+    const GradientBlock block = gradients(plan_, views_, r, numbers, &rooms);
+    numbers.gammas ? add_scaled_gradient_sums(block, numbers.gammas, &sums) : add_gradient_sums(block, &sums);
+  });
+  return sums;
+}
+
+// What the segments of a set sum up to: its coefficients, and its part of dbeta and dgamma.
+class BackwardPass::SetSums {
+ public:
+  SetSums(const BackwardPass& pass, size_t set) : pass_(pass), set_(set) {}
+
+  void add(size_t segment, const GradientSums& sums) {
+    const NormalizationPlan& plan = pass_.plan_;
+    double gamma = 1;
+    if (!plan.per_element) {
+      gamma = static_cast<double>(pass_.affine_.gamma[plan.channel(set_, plan.segment(set_, segment).row)]);
+    }
+    h_ += gamma * sums.g;
+    hx_ += gamma * sums.gx;
+    total_.g += sums.g;
+    total_.gx += sums.gx;
+  }
+  GradientCoefficients finish() const {
+    if (pass_.parameters_wanted_ && pass_.plan_.batch_sets) pass_.at<GradientSums>(pass_.totals_at_)[set_] = total_;
+    return pass_.coefficients(set_, h_, hx_);
+  }
+
+ private:
+  const BackwardPass& pass_;
+  size_t set_;
+  double h_ = 0, hx_ = 0;
+  GradientSums total_;
+};
+
+// scale lacks gamma, which the rows of a set need not share.
+GradientCoefficients BackwardPass::coefficients(size_t set, double h, double hx) const {
+  const double rstd = static_cast<double>(rstd_[set]), per_value = -rstd / static_cast<double>(plan_.set_count());
+  return {rstd_[set], static_cast<float>(per_value * hx), static_cast<float>(per_value * h)};
+}
+
+void BackwardPass::write_block(const Rectangle& r, const GradientBlock& block, const BlockAffine& affine,
+                               GradientCoefficients numbers, float* room) const {
+  const GradientTarget to = target(r, room);
+  if (affine.gammas) {
+    gradient_row_block(block, numbers, affine.gammas, to);
+  } else {
+    numbers.scale *= affine.gamma;
+    gradient_block(block, numbers, to);
+  }
+  finish_block(r, to);
+}
+
+void BackwardPass::write_segment(size_t set, size_t segment, GradientCoefficients numbers) const {
+  Rooms rooms;
+  for_each_block(plan_, plan_.segment(set, segment), [&](const Rectangle& r) {
+    const BlockAffine gamma = affine(set, r);
+    write_block(r, gradients(plan_, views_, r, gamma, &rooms), gamma, numbers, rooms.dx);
+  });
+}
+
+void BackwardPass::run_set(size_t set) const {
+  SetSums sums(*this, set);
+  for (size_t s = 0; s < plan_.segments; ++s) {
+    const GradientSums part = segment_sums(set, s);
+    if (keeps_table()) at<GradientSums>(table_at_)[set * plan_.segments + s] = part;
+    sums.add(s, part);
+  }
+  const GradientCoefficients numbers = sums.finish();
+  for (size_t s = 0; call_.dx && s < plan_.segments; ++s) write_segment(set, s, numbers);
+}
+
+void BackwardPass::run_sets() const {
+  if (schedule_.split) return run_split();
+  parallel_for(schedule_.tasks, schedule_.threads, [&](size_t task, size_t) {
+    const size_t first = task * schedule_.sets_per_task;
+    for (size_t set = first; set < std::min(plan_.sets, first + schedule_.sets_per_task); ++set) run_set(set);
+    if (stream_) hwy::FlushStream();
+  });
+}
+
+void BackwardPass::run_split() const {
+  GradientSums* table = at<GradientSums>(table_at_);
+  GradientCoefficients* numbers = at<GradientCoefficients>(coefficients_at_);
+  const size_t tasks = plan_.sets * plan_.segments;
+  parallel_for(tasks, schedule_.threads,
+               [&](size_t task, size_t) { table[task] = segment_sums(task / plan_.segments, task % plan_.segments); });
+  for (size_t set = 0; set < plan_.sets; ++set) {
+    SetSums sums(*this, set);
+    for (size_t s = 0; s < plan_.segments; ++s) sums.add(s, table[set * plan_.segments + s]);
+    numbers[set] = sums.finish();
+  }
+  if (!call_.dx) return;
+  parallel_for(tasks, schedule_.threads, [&](size_t task, size_t) {
+    write_segment(task / plan_.segments, task % plan_.segments, numbers[task / plan_.segments]);
+    if (stream_) hwy::FlushStream();
+  });
+}
+
+// ---- columns ------------------------------------------------------------------------------------------------------
+
+void BackwardPass::run_columns() const {
+  const size_t channels_per_task = kColumns / plan_.plane, tasks = div_up(plan_.channels, channels_per_task);
+  parallel_for(tasks, threads_for(n_threads_, tasks, bytes()), [&](size_t task, size_t) {
+    const size_t first = task * channels_per_task;
+    run_channels(first, std::min(channels_per_task, plan_.channels - first));
+  });
+}
+
+void BackwardPass::run_channels(size_t first_channel, size_t channels) const {
+  const size_t plane = plan_.plane, columns = channels * plane;
+  Rooms rooms;
+  float gammas[kColumns], betas[kColumns];
+  for (size_t j = 0; j < columns; ++j) {
+    gammas[j] = affine_.gamma[first_channel + j / plane];
+    betas[j] = affine_.beta[first_channel + j / plane];
+  }
+  BlockAffine numbers;
+  numbers.gammas = gammas;
+  numbers.betas = betas;
+  const auto rows_at = [&](size_t row) {
+    return Rectangle{row, first_channel * plane, std::min(kColumnRows, plan_.batch - row), columns};
+  };
+  GradientSums sums[kColumns];
+  for (size_t row = 0; row < plan_.batch; row += kColumnRows) {
+    add_column_gradient_sums(gradients(plan_, views_, rows_at(row), numbers, &rooms), sums);
+  }
+  ColumnGradientCoefficients set;
+  for (size_t c = 0; c < channels; ++c) {
+    GradientSums total;
+    for (size_t j = c * plane; j < (c + 1) * plane; ++j) total.g += sums[j].g, total.gx += sums[j].gx;
+    const size_t channel = first_channel + c;
+    if (parameters_wanted_) at<GradientSums>(totals_at_)[channel] = total;
+    const double gamma = static_cast<double>(affine_.gamma[channel]);
+    const GradientCoefficients one = coefficients(channel, gamma * total.g, gamma * total.gx);
+    for (size_t j = c * plane; j < (c + 1) * plane; ++j) {
+      set.scale[j] = one.scale * gammas[j];
+      set.slope[j] = one.slope;
+      set.offset[j] = one.offset;
+    }
+  }
+  for (size_t row = 0; call_.dx && row < plan_.batch; row += kColumnRows) {
+    const Rectangle r = rows_at(row);
+    const GradientBlock block = gradients(plan_, views_, r, numbers, &rooms);
+    const GradientTarget to = target(r, rooms.dx);
+    gradient_column_block(block, set, to);
+    finish_block(r, to);
+  }
+}
+
+void normalization_backward(const NormalizationProblem& problem, const NormalizationParameters& parameters,
+                            const NormalizationState& state, const NormalizationBackward& call, ScratchShelf& scratch,
+                            size_t n_threads) {
+  BackwardPass(problem, parameters, state, call, scratch, n_threads).run();
+}
+
+}  // namespace bnns

@@ -1,0 +1,36 @@
+// The C entry points of normalization filters.
+
+#include "bnns/bnns.h"
+#include "src/ops/normalization/normalization.h"
+
+using namespace bnns;
+
+BNNSFilter BNNSFilterCreateLayerNormalization(BNNSFilterType type, const BNNSLayerParametersNormalization* layer,
+                                              const BNNSFilterParameters* parameters) noexcept {
+  return guarded("BNNSFilterCreateLayerNormalization", BNNSFilter{}, [&] {
+    const Options options = read_options(parameters, "normalization");
+    return make_filter<NormalizationFilter>(options, make_normalization_problem(type, layer));
+  });
+}
+
+int BNNSNormalizationFilterApplyBatch(BNNSFilter handle, size_t batch, const void* in, size_t in_stride, void* out,
+                                      size_t out_stride, bool training) noexcept {
+  return guarded_status("BNNSNormalizationFilterApplyBatch", [&] {
+    auto& filter = from_handle<NormalizationFilter>(handle, NormalizationFilter::kKind);
+    timed(training ? "train" : "apply", filter, batch,
+          [&] { filter.apply(batch, in, in_stride, out, out_stride, training); });
+  });
+}
+
+int BNNSNormalizationFilterApplyBackwardBatch(BNNSFilter handle, size_t batch, BNNSNDArrayDescriptor* in_delta,
+                                              size_t in_delta_stride, const void* out, size_t out_stride,
+                                              BNNSNDArrayDescriptor* out_delta, size_t out_delta_stride,
+                                              BNNSNDArrayDescriptor* beta_delta,
+                                              BNNSNDArrayDescriptor* gamma_delta) noexcept {
+  return guarded_status("BNNSNormalizationFilterApplyBackwardBatch", [&] {
+    auto& filter = from_handle<NormalizationFilter>(handle, NormalizationFilter::kKind);
+    const NormalizationBackwardCall call{batch,     in_delta,         in_delta_stride, out,        out_stride,
+                                         out_delta, out_delta_stride, beta_delta,      gamma_delta};
+    timed("backward", filter, batch, [&] { filter.apply_backward(call); });
+  });
+}

@@ -1,0 +1,103 @@
+// One backward pass, as the files of this operator share it.
+//
+// g = dy act' block by block, the sums of a set, dx, and the gradients of beta and gamma. Three ways through a pass:
+//   sets      sums of g and g x^, then dx, set by set while dy and x^ are in cache; dbeta and dgamma come from the same
+//             sums where a channel has one pair of gamma and beta (batch, instance, group)
+//   columns   batch normalization of short planes: the same for kColumns neighbouring values of every sample
+//   rows      gamma and beta along the row (layer, short groups): dbeta and dgamma are sums over rows. Rows up to
+//             kRowSums values are read once: sums, dx and these sums together; longer ones in a pass of their own.
+#pragma once
+
+#include <hwy/cache_control.h>
+
+#include "src/ops/normalization/normalization_plan.h"
+
+namespace bnns {
+
+inline constexpr size_t kRowSums = 4096;  // two rows of f32 sums beside the data of a row in L2
+
+inline constexpr size_t kGradientRoom = kColumnRows * kColumns;
+static_assert(kGradientRoom >= kMomentBlock && kGradientRoom >= kGradientColumns);
+
+struct Rooms {
+  float dy[kGradientRoom], y[kGradientRoom], g[kGradientRoom], dx[kGradientRoom];
+};
+
+// gamma and beta of a block: one pair, or arrays along its row.
+struct BlockAffine {
+  float gamma = 1, beta = 0;
+  const float* gammas = nullptr;
+  const float* betas = nullptr;
+};
+
+class BackwardPass {
+ public:
+  BackwardPass(const NormalizationProblem& problem, const NormalizationParameters& parameters,
+               const NormalizationState& state, const NormalizationBackward& call, ScratchShelf& scratch,
+               size_t n_threads);
+  void run() const;
+
+ private:
+  enum class Source { none, relu, output, values };  // where act' comes from
+  class SetSums;
+
+  struct Views {
+    MatrixView dy, y, dx;
+    Views(const NormalizationPlan& plan, const NormalizationProblem& problem, const NormalizationBackward& call);
+  };
+
+  size_t bytes() const { return 4 * plan_.batch * problem_.count() * sizeof(float); }
+  bool keeps_table() const {
+    return schedule_.split || (parameters_wanted_ && !plan_.per_element && !plan_.batch_sets);
+  }
+  size_t layout(const NormalizationParameters& parameters);
+  template <class T>
+  T* at(size_t offset) const {
+    return reinterpret_cast<T*>(lease_.as<char>() + offset);
+  }
+
+  // g and x^ of a rectangle of `plan`, seen through `views`.
+  BlockAffine affine(size_t set, const Rectangle& r) const;
+  GradientBlock gradients(const NormalizationPlan& plan, const Views& views, const Rectangle& r,
+                          const BlockAffine& affine, Rooms* rooms) const;
+  GradientTarget target(const Rectangle& r, float* room) const;
+  void finish_block(const Rectangle& r, const GradientTarget& to) const;
+
+  // normalization_backward.cc: sets and columns
+  GradientCoefficients coefficients(size_t set, double h, double hx) const;
+  GradientSums segment_sums(size_t set, size_t segment) const;
+  void write_segment(size_t set, size_t segment, GradientCoefficients numbers) const;
+  void write_block(const Rectangle& r, const GradientBlock& block, const BlockAffine& affine,
+                   GradientCoefficients numbers, float* room) const;
+  void run_set(size_t set) const;
+  void run_sets() const;
+  void run_split() const;
+  void run_columns() const;
+  void run_channels(size_t first_channel, size_t channels) const;
+
+  // normalization_backward_rows.cc: dbeta and dgamma
+  void write_deltas(size_t first, size_t n, const GradientSums* sums) const;
+  void write_row_deltas(size_t first, size_t n, const GradientSums* partial, size_t parts, size_t length) const;
+  void write_channel_sums() const;
+  void run_rows() const;
+  void run_row(size_t set, float* sum_g, float* sum_gx) const;
+  void run_parameters() const;
+  void sum_rows(const Views& views, size_t column, size_t columns, Range rows, GradientSums* sums) const;
+
+  const NormalizationProblem& problem_;
+  const NormalizationBackward& call_;
+  NormalizationPlan plan_, row_plan_;  // row_plan_: gamma and beta run along a whole row
+  size_t n_threads_;
+  const float* values_;
+  const float* rstd_;
+  Schedule schedule_;
+  bool parameters_wanted_, stream_;
+  Source source_;
+  size_t affine_at_ = 0, totals_at_ = 0, table_at_ = 0, coefficients_at_ = 0;
+  ScratchShelf& scratch_;
+  ScratchShelf::Lease lease_;
+  Affine affine_;
+  Views views_;
+};
+
+}  // namespace bnns

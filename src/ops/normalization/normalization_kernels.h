@@ -1,0 +1,111 @@
+// The kernels of normalization, forward and backward; see normalization.h for the formulas.
+//
+// All but the moments work on f32 blocks of `rows` rows of n values; row r of an operand begins r * stride after its
+// pointer. Body and tail of a row run the same vector code: a value's place does not change its bits.
+#pragma once
+
+#include <cstddef>
+
+namespace bnns {
+
+// ---- moments: normalization_moments_simd.cc -----------------------------------------------------------------------
+
+// What is left of the values of a set: their number, and sums about a shift near their mean. Sums about different
+// shifts merge exactly enough: all in double, so that a mean of 1e7 with a deviation of 1e-2 keeps its digits.
+struct MomentSums {
+  double count = 0, shift = 0, sum = 0, squares = 0;  // sum of (x - shift), sum of (x - shift)^2
+
+  // Merging in another order gives other bits: merge in index order.
+  void merge(const MomentSums& other) noexcept;
+  double mean() const noexcept { return shift + sum / count; }
+  double variance() const noexcept;  // of the population; not below 0
+};
+
+// The moments of a block of `rows` rows of n values, `stride` apart. f32 sums inside: blocks of at most kMomentBlock
+// values keep the error of the variance below 40 eps; merge the blocks of a set.
+inline constexpr size_t kMomentBlock = 1024;
+MomentSums moments_of_block(const float* x, size_t rows, size_t stride, size_t n) noexcept;
+
+// Merges the moments of each column of a block into sums[column]: at most kColumnRows rows, at most kColumns columns.
+// For values whose channels are neighbours (a fully connected first stage).
+inline constexpr size_t kColumnRows = 64, kColumns = 64;
+void merge_column_moments(const float* x, size_t rows, size_t stride, size_t columns, MomentSums* sums) noexcept;
+
+// ---- x^ and y: normalization_simd.cc ------------------------------------------------------------------------------
+
+// x^ = ((x - mean_high) - mean_low) rstd: the mean in two floats, since one would cost digits where mean >> deviation.
+struct SetCoefficients {
+  float mean_high = 0, mean_low = 0, rstd = 1;
+};
+// rstd is 0 where variance + epsilon is 0 (K20).
+SetCoefficients make_set_coefficients(double mean, double variance, float epsilon) noexcept;
+
+struct NormalizeBlock {
+  const float* x;
+  size_t x_stride;
+  float* values;  // receives x^; NULL: not wanted. May be x.
+  size_t values_stride;
+  float* y;  // may be x
+  size_t y_stride;
+  size_t rows, n;
+  float floor;  // y = max(floor, ...): 0 is ReLU, -infinity nothing
+  bool stream;  // values and y bypass the cache where their alignment allows
+};
+// One gamma and beta for the block.
+void normalize_block(const NormalizeBlock& block, const SetCoefficients& set, float gamma, float beta) noexcept;
+// gamma and beta have n values.
+void normalize_row_block(const NormalizeBlock& block, const SetCoefficients& set, const float* gamma,
+                         const float* beta) noexcept;
+// Column j has its own numbers; n <= kColumns.
+struct ColumnCoefficients {
+  float mean_high[kColumns], mean_low[kColumns], rstd[kColumns], gamma[kColumns], beta[kColumns];
+};
+void normalize_column_block(const NormalizeBlock& block, const ColumnCoefficients& columns) noexcept;
+
+// ---- sums of g: normalization_sums_simd.cc ------------------------------------------------------------------------
+
+struct GradientBlock {
+  const float* dy;
+  size_t dy_stride;
+  const float* y;  // not NULL: g = dy (y > 0), the gradient of ReLU; NULL: g = dy
+  size_t y_stride;
+  const float* values;
+  size_t values_stride;
+  size_t rows, n;
+};
+struct GradientSums {
+  double g = 0, gx = 0;  // sum of g, sum of g x^
+};
+// f32 sums inside a block (at most kMomentBlock values), added to *sums.
+void add_gradient_sums(const GradientBlock& block, GradientSums* sums) noexcept;
+// The same with gamma[j] g for g.
+void add_scaled_gradient_sums(const GradientBlock& block, const float* gamma, GradientSums* sums) noexcept;
+// One row: the same, gamma may be NULL (1), and g and g x^ themselves are added to sums over rows, n values each.
+void add_row_gradient_sums(const GradientBlock& block, const float* gamma, float* sum_g, float* sum_gx,
+                           GradientSums* sums) noexcept;
+// The sums of each column; at most kColumnRows rows and kGradientColumns columns.
+inline constexpr size_t kGradientColumns = 256;
+void add_column_gradient_sums(const GradientBlock& block, GradientSums* sums) noexcept;
+
+// ---- dx: normalization_backward_simd.cc ---------------------------------------------------------------------------
+
+// dx = scale g + slope x^ + offset.
+struct GradientCoefficients {
+  float scale, slope, offset;
+};
+struct GradientTarget {
+  float* dx;
+  size_t dx_stride;
+  bool add, stream;
+};
+void gradient_block(const GradientBlock& block, const GradientCoefficients& set, const GradientTarget& to) noexcept;
+// scale gamma[j] instead of scale.
+void gradient_row_block(const GradientBlock& block, const GradientCoefficients& set, const float* gamma,
+                        const GradientTarget& to) noexcept;
+struct ColumnGradientCoefficients {
+  float scale[kColumns], slope[kColumns], offset[kColumns];
+};
+void gradient_column_block(const GradientBlock& block, const ColumnGradientCoefficients& columns,
+                           const GradientTarget& to) noexcept;
+
+}  // namespace bnns

@@ -1,0 +1,150 @@
+// Sums about a shift: what mean and variance are made of.
+//
+// One pass sums d = x - shift and d^2 with the block's first value as the shift, so that a large common offset costs no
+// digits. Where the first value lies so far from the mean that most of sum d^2 would cancel in the variance, a second
+// pass over the block, now in L1, takes its mean as the shift. What is left of the shift's distance to the mean is
+// corrected when sums are merged and finished in double (MomentSums).
+
+#include "src/ops/normalization/normalization_kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "src/ops/normalization/normalization_moments_simd.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "src/simd/dispatch.h"
+#include "src/simd/loops-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The share of sum d^2 that must survive in the variance: the error of f32 sums grows by 1 / kSurvives at most.
+constexpr float kSurvives = 0.2f;
+
+// Four accumulators, so that the adds do not wait for each other, joined at the end. The order depends on the block's
+// rows and n alone.
+HWY_INLINE void SumsAbout(const float* x, size_t rows, size_t stride, size_t n, float shift, float* sum,
+                          float* squares) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const size_t N = hn::Lanes(d);
+  const auto tail = hn::FirstN(d, n % N);
+  const V m = hn::Set(d, shift);
+  V e0 = hn::Zero(d), e1 = e0, e2 = e0, e3 = e0, f0 = e0, f1 = e0, f2 = e0, f3 = e0;
+  for (size_t r = 0; r < rows; ++r) {
+    const float* p = x + r * stride;
+    size_t i = 0;
+    for (; i + 4 * N <= n; i += 4 * N) {
+      const V d0 = hn::Sub(hn::LoadU(d, p + i), m), d1 = hn::Sub(hn::LoadU(d, p + i + N), m);
+      const V d2 = hn::Sub(hn::LoadU(d, p + i + 2 * N), m), d3 = hn::Sub(hn::LoadU(d, p + i + 3 * N), m);
+      e0 = hn::Add(e0, d0), f0 = hn::MulAdd(d0, d0, f0);
+      e1 = hn::Add(e1, d1), f1 = hn::MulAdd(d1, d1, f1);
+      e2 = hn::Add(e2, d2), f2 = hn::MulAdd(d2, d2, f2);
+      e3 = hn::Add(e3, d3), f3 = hn::MulAdd(d3, d3, f3);
+    }
+    if (i + N <= n) {
+      const V d0 = hn::Sub(hn::LoadU(d, p + i), m);
+      e0 = hn::Add(e0, d0), f0 = hn::MulAdd(d0, d0, f0), i += N;
+    }
+    if (i + N <= n) {
+      const V d1 = hn::Sub(hn::LoadU(d, p + i), m);
+      e1 = hn::Add(e1, d1), f1 = hn::MulAdd(d1, d1, f1), i += N;
+    }
+    if (i + N <= n) {
+      const V d2 = hn::Sub(hn::LoadU(d, p + i), m);
+      e2 = hn::Add(e2, d2), f2 = hn::MulAdd(d2, d2, f2), i += N;
+    }
+    if (i < n) {
+      const V d3 = hn::IfThenElseZero(tail, hn::Sub(LoadPartial(d, p + i, n - i), m));
+      e3 = hn::Add(e3, d3), f3 = hn::MulAdd(d3, d3, f3);
+    }
+  }
+  *sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(e0, e1), hn::Add(e2, e3))));
+  *squares = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(f0, f1), hn::Add(f2, f3))));
+}
+
+// out: shift, sum, sum of squares.
+void MomentsOfBlock(const float* x, size_t rows, size_t stride, size_t n, float out[3]) {
+  out[0] = x[0];
+  SumsAbout(x, rows, stride, n, out[0], &out[1], &out[2]);
+  const float mean = out[1] / static_cast<float>(rows * n);
+  if (out[2] - out[1] * mean < kSurvives * out[2]) {
+    out[0] += mean;
+    SumsAbout(x, rows, stride, n, out[0], &out[1], &out[2]);
+  }
+}
+
+// The same for one vector of columns; load(row) gives its values. Even and odd rows have accumulators of their own.
+template <class D, class Load>
+HWY_INLINE void ColumnSums(D d, size_t rows, Load load, hn::Vec<D>& shift, hn::Vec<D>& sum, hn::Vec<D>& squares) {
+  using V = hn::Vec<D>;
+  shift = load(0);
+  for (int pass = 0;; ++pass) {
+    const V m = shift;
+    V e0 = hn::Zero(d), e1 = e0, f0 = e0, f1 = e0;
+    size_t r = 0;
+    for (; r + 2 <= rows; r += 2) {
+      const V d0 = hn::Sub(load(r), m), d1 = hn::Sub(load(r + 1), m);
+      e0 = hn::Add(e0, d0), f0 = hn::MulAdd(d0, d0, f0);
+      e1 = hn::Add(e1, d1), f1 = hn::MulAdd(d1, d1, f1);
+    }
+    if (r < rows) {
+      const V d0 = hn::Sub(load(r), m);
+      e0 = hn::Add(e0, d0), f0 = hn::MulAdd(d0, d0, f0);
+    }
+    sum = hn::Add(e0, e1), squares = hn::Add(f0, f1);
+    if (pass == 1) return;
+    const V mean = hn::Mul(sum, hn::Set(d, 1.0f / static_cast<float>(rows)));
+    const auto cancels = hn::Lt(hn::Sub(squares, hn::Mul(sum, mean)), hn::Mul(squares, hn::Set(d, kSurvives)));
+    if (hn::AllFalse(d, cancels)) return;
+    shift = hn::IfThenElse(cancels, hn::Add(shift, mean), shift);
+  }
+}
+
+void MomentsOfColumns(const float* x, size_t rows, size_t stride, size_t columns, float* shift, float* sum,
+                      float* squares) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const size_t N = hn::Lanes(d);
+  V m, e, f;
+  size_t j = 0;
+  for (; j + N <= columns; j += N) {
+    ColumnSums(
+        d, rows, [=](size_t r) HWY_ATTR { return hn::LoadU(d, x + r * stride + j); }, m, e, f);
+    hn::StoreU(m, d, shift + j);
+    hn::StoreU(e, d, sum + j);
+    hn::StoreU(f, d, squares + j);
+  }
+  if (j < columns) {
+    const size_t left = columns - j;
+    ColumnSums(
+        d, rows, [=](size_t r) HWY_ATTR { return LoadPartial(d, x + r * stride + j, left); }, m, e, f);
+    StorePartial(d, m, shift + j, left);
+    StorePartial(d, e, sum + j, left);
+    StorePartial(d, f, squares + j, left);
+  }
+}
+
+}  // namespace bnns::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace bnns {
+
+MomentSums moments_of_block(const float* x, size_t rows, size_t stride, size_t n) noexcept {
+  float sums[3];
+  BNNS_DISPATCH(MomentsOfBlock)(x, rows, stride, n, sums);
+  return {static_cast<double>(rows * n), sums[0], sums[1], sums[2]};
+}
+
+void merge_column_moments(const float* x, size_t rows, size_t stride, size_t columns, MomentSums* sums) noexcept {
+  float shift[kColumns], sum[kColumns], squares[kColumns];
+  BNNS_DISPATCH(MomentsOfColumns)(x, rows, stride, columns, shift, sum, squares);
+  for (size_t j = 0; j < columns; ++j) {
+    sums[j].merge({static_cast<double>(rows), shift[j], sum[j], squares[j]});
+  }
+}
+
+}  // namespace bnns
+#endif

@@ -1,0 +1,190 @@
+// Backward: the sums of g and g x^ over a block, in f32; blocks are short and go to double in between.
+
+#include "src/ops/normalization/normalization_kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "src/ops/normalization/normalization_sums_simd.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "src/ops/normalization/normalization_gradient-inl.h"
+#include "src/simd/dispatch.h"
+#include "src/simd/loops-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Four accumulators each; the order depends on the block's rows and n alone. kScaled: gamma[i] g takes the place of g.
+template <bool kRelu, bool kScaled>
+HWY_INLINE void BlockGradientSums(const GradientBlock& b, const float* gamma, float out[2]) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const size_t N = hn::Lanes(d), n = b.n;
+  V a0 = hn::Zero(d), a1 = a0, a2 = a0, a3 = a0, b0 = a0, b1 = a0, b2 = a0, b3 = a0;
+  for (size_t r = 0; r < b.rows; ++r) {
+    const auto row = RowAt<kRelu>(d, b, r);
+    const auto g_at = [&](size_t i)
+                          HWY_ATTR { return kScaled ? hn::Mul(hn::LoadU(d, gamma + i), row.G(i)) : row.G(i); };
+    size_t i = 0;
+    for (; i + 4 * N <= n; i += 4 * N) {
+      const V g0 = g_at(i), g1 = g_at(i + N), g2 = g_at(i + 2 * N), g3 = g_at(i + 3 * N);
+      a0 = hn::Add(a0, g0), b0 = hn::MulAdd(g0, row.X(i), b0);
+      a1 = hn::Add(a1, g1), b1 = hn::MulAdd(g1, row.X(i + N), b1);
+      a2 = hn::Add(a2, g2), b2 = hn::MulAdd(g2, row.X(i + 2 * N), b2);
+      a3 = hn::Add(a3, g3), b3 = hn::MulAdd(g3, row.X(i + 3 * N), b3);
+    }
+    if (i + N <= n) {
+      const V g0 = g_at(i);
+      a0 = hn::Add(a0, g0), b0 = hn::MulAdd(g0, row.X(i), b0), i += N;
+    }
+    if (i + N <= n) {
+      const V g1 = g_at(i);
+      a1 = hn::Add(a1, g1), b1 = hn::MulAdd(g1, row.X(i), b1), i += N;
+    }
+    if (i + N <= n) {
+      const V g2 = g_at(i);
+      a2 = hn::Add(a2, g2), b2 = hn::MulAdd(g2, row.X(i), b2), i += N;
+    }
+    if (i < n) {
+      V g3 = row.G(i, n - i);
+      if (kScaled) g3 = hn::Mul(LoadPartial(d, gamma + i, n - i), g3);
+      a3 = hn::Add(a3, g3), b3 = hn::MulAdd(g3, row.X(i, n - i), b3);
+    }
+  }
+  const V sa = hn::Add(hn::Add(a0, a1), hn::Add(a2, a3)), sb = hn::Add(hn::Add(b0, b1), hn::Add(b2, b3));
+  out[0] = hn::GetLane(hn::SumOfLanes(d, sa));
+  out[1] = hn::GetLane(hn::SumOfLanes(d, sb));
+}
+
+void PlainGradientSums(const GradientBlock& b, float out[2]) {
+  b.y ? BlockGradientSums<true, false>(b, nullptr, out) : BlockGradientSums<false, false>(b, nullptr, out);
+}
+
+void ScaledGradientSums(const GradientBlock& b, const float* gamma, float out[2]) {
+  b.y ? BlockGradientSums<true, true>(b, gamma, out) : BlockGradientSums<false, true>(b, gamma, out);
+}
+
+// One row: the sums of gamma[i] g and gamma[i] g x^ (gamma may be NULL: 1), with the bits of BlockGradientSums, and g
+// and g x^ added to sums over rows.
+template <bool kRelu>
+HWY_INLINE void RowGradientSumsOf(const GradientBlock& b, const float* gamma, float* sum_g, float* sum_gx,
+                                  float out[2]) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const size_t N = hn::Lanes(d);
+  const auto row = RowAt<kRelu>(d, b, 0);
+  V a0 = hn::Zero(d), a1 = a0, a2 = a0, a3 = a0, b0 = a0, b1 = a0, b2 = a0, b3 = a0;
+  const auto step = [&](size_t i, V& a, V& ax) HWY_ATTR {
+    const V g = row.G(i), x = row.X(i);
+    hn::StoreU(hn::Add(hn::LoadU(d, sum_g + i), g), d, sum_g + i);
+    hn::StoreU(hn::MulAdd(g, x, hn::LoadU(d, sum_gx + i)), d, sum_gx + i);
+    const V h = gamma ? hn::Mul(hn::LoadU(d, gamma + i), g) : g;
+    a = hn::Add(a, h);
+    ax = hn::MulAdd(h, x, ax);
+  };
+  size_t i = 0;
+  for (; i + 4 * N <= b.n; i += 4 * N) {
+    step(i, a0, b0);
+    step(i + N, a1, b1);
+    step(i + 2 * N, a2, b2);
+    step(i + 3 * N, a3, b3);
+  }
+  if (i + N <= b.n) step(i, a0, b0), i += N;
+  if (i + N <= b.n) step(i, a1, b1), i += N;
+  if (i + N <= b.n) step(i, a2, b2), i += N;
+  if (i < b.n) {
+    const size_t count = b.n - i;
+    const V g = row.G(i, count), x = row.X(i, count);
+    StorePartial(d, hn::Add(LoadPartial(d, sum_g + i, count), g), sum_g + i, count);
+    StorePartial(d, hn::MulAdd(g, x, LoadPartial(d, sum_gx + i, count)), sum_gx + i, count);
+    const V h = gamma ? hn::Mul(LoadPartial(d, gamma + i, count), g) : g;
+    a3 = hn::Add(a3, h);
+    b3 = hn::MulAdd(h, x, b3);
+  }
+  out[0] = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a0, a1), hn::Add(a2, a3))));
+  out[1] = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(b0, b1), hn::Add(b2, b3))));
+}
+
+void RowGradientSums(const GradientBlock& b, const float* gamma, float* sum_g, float* sum_gx, float out[2]) {
+  b.y ? RowGradientSumsOf<true>(b, gamma, sum_g, sum_gx, out) : RowGradientSumsOf<false>(b, gamma, sum_g, sum_gx, out);
+}
+
+// Row by row along each vector of columns.
+template <bool kRelu>
+HWY_INLINE void ColumnGradientSumsOf(const GradientBlock& b, float* sum_g, float* sum_gx) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const size_t N = hn::Lanes(d);
+  size_t j = 0;
+  for (; j + 2 * N <= b.n; j += 2 * N) {  // two at a time: neighbouring cache lines of a row together
+    V a0 = hn::Zero(d), a1 = a0, b0 = a0, b1 = a0;
+    for (size_t r = 0; r < b.rows; ++r) {
+      const auto row = RowAt<kRelu>(d, b, r);
+      const V g0 = row.G(j), g1 = row.G(j + N);
+      a0 = hn::Add(a0, g0), b0 = hn::MulAdd(g0, row.X(j), b0);
+      a1 = hn::Add(a1, g1), b1 = hn::MulAdd(g1, row.X(j + N), b1);
+    }
+    hn::StoreU(a0, d, sum_g + j), hn::StoreU(a1, d, sum_g + j + N);
+    hn::StoreU(b0, d, sum_gx + j), hn::StoreU(b1, d, sum_gx + j + N);
+  }
+  for (; j < b.n; j += N) {
+    const size_t count = HWY_MIN(N, b.n - j);
+    V a0 = hn::Zero(d), b0 = a0;
+    for (size_t r = 0; r < b.rows; ++r) {
+      const auto row = RowAt<kRelu>(d, b, r);
+      const V g0 = count == N ? row.G(j) : row.G(j, count);
+      const V x0 = count == N ? row.X(j) : row.X(j, count);
+      a0 = hn::Add(a0, g0), b0 = hn::MulAdd(g0, x0, b0);
+    }
+    if (count == N) {
+      hn::StoreU(a0, d, sum_g + j), hn::StoreU(b0, d, sum_gx + j);
+    } else {
+      StorePartial(d, a0, sum_g + j, count), StorePartial(d, b0, sum_gx + j, count);
+    }
+  }
+}
+
+void ColumnGradientSums(const GradientBlock& b, float* sum_g, float* sum_gx) {
+  b.y ? ColumnGradientSumsOf<true>(b, sum_g, sum_gx) : ColumnGradientSumsOf<false>(b, sum_g, sum_gx);
+}
+
+}  // namespace bnns::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace bnns {
+
+void add_gradient_sums(const GradientBlock& block, GradientSums* sums) noexcept {
+  float add[2];
+  BNNS_DISPATCH(PlainGradientSums)(block, add);
+  sums->g += static_cast<double>(add[0]);
+  sums->gx += static_cast<double>(add[1]);
+}
+
+void add_scaled_gradient_sums(const GradientBlock& block, const float* gamma, GradientSums* sums) noexcept {
+  float add[2];
+  BNNS_DISPATCH(ScaledGradientSums)(block, gamma, add);
+  sums->g += static_cast<double>(add[0]);
+  sums->gx += static_cast<double>(add[1]);
+}
+
+void add_row_gradient_sums(const GradientBlock& block, const float* gamma, float* sum_g, float* sum_gx,
+                           GradientSums* sums) noexcept {
+  float add[2];
+  BNNS_DISPATCH(RowGradientSums)(block, gamma, sum_g, sum_gx, add);
+  sums->g += static_cast<double>(add[0]);
+  sums->gx += static_cast<double>(add[1]);
+}
+
+void add_column_gradient_sums(const GradientBlock& block, GradientSums* sums) noexcept {
+  float g[kGradientColumns], gx[kGradientColumns];
+  BNNS_DISPATCH(ColumnGradientSums)(block, g, gx);
+  for (size_t j = 0; j < block.n; ++j) {
+    sums[j].g += static_cast<double>(g[j]);
+    sums[j].gx += static_cast<double>(gx[j]);
+  }
+}
+
+}  // namespace bnns
+#endif

@@ -1,0 +1,276 @@
+// PoolingFilter's calls: every check of pointers, strides and indices, then the work split over threads by shape alone.
+
+#include <algorithm>
+#include <atomic>
+#include <climits>
+
+#include "src/core/checked.h"
+#include "src/core/elements.h"
+#include "src/core/parallel.h"
+#include "src/ops/pooling/pooling.h"
+
+namespace bnns {
+namespace {
+
+constexpr const char* kOp = "pooling";
+
+// A task moves about this much memory: long enough to hide its start, short enough to balance.
+constexpr size_t kTaskBytes = 256 * 1024;
+// Results larger than this are written around the caches: nobody finds them there anyway.
+constexpr size_t kStreamBytes = 16u << 20;
+
+Planes planes_of(const Tensor& t, const void* data, size_t batch_stride) {
+  return {const_cast<void*>(data),           t.type,
+          static_cast<int64_t>(t.stride[0]), static_cast<int64_t>(t.stride[1]),
+          static_cast<int64_t>(t.stride[2]), static_cast<int64_t>(batch_stride)};
+}
+
+// A gradient in another layout with as many elements: the same memory order.
+Tensor as_image(const Tensor& t, const Tensor& like, const char* field) {
+  if (t.layout == BNNSDataLayoutImageCHW) return t;
+  if (t.layout != BNNSDataLayoutVector && !t.dense) {
+    fail_invalid("%s: %s has gaps and a layout other than ImageCHW or Vector; expected it dense then", kOp, field);
+  }
+  Tensor image = t;
+  const size_t step = t.layout == BNNSDataLayoutVector ? t.stride[0] : 1;
+  image.layout = BNNSDataLayoutImageCHW;
+  image.rank = 3;
+  for (size_t k = 0; k < 3; ++k) image.size[k] = like.size[k];
+  image.stride[0] = step;
+  image.stride[1] = step * like.size[0];
+  image.stride[2] = step * like.size[0] * like.size[1];
+  return image;
+}
+
+// Runs work(planes, rows) over all planes of a batch: several small planes a task, or bands of rows of a large one.
+// Where `bands` is false a plane is never divided.
+template <class Work>
+void for_each_plane(const Options& options, const PoolingProblem& problem, size_t batch, int64_t rows, bool bands,
+                    Work&& work) {
+  const PoolingGeometry& g = problem.geometry;
+  const size_t planes = batch * static_cast<size_t>(problem.channels);
+  const size_t bytes = static_cast<size_t>(g.x.in * g.y.in + g.x.out * g.y.out) * sizeof(float);  // of a plane
+  const size_t pieces = bands ? std::clamp<size_t>(bytes / kTaskBytes, 1, div_up(static_cast<size_t>(rows), 8)) : 1;
+  const int64_t band = static_cast<int64_t>(round_up(div_up(static_cast<size_t>(rows), pieces), 2));  // whole pairs
+  const size_t group = pieces > 1 ? 1 : std::clamp<size_t>(kTaskBytes / bytes, 1, planes);
+  const size_t tasks = pieces > 1 ? planes * pieces : div_up(planes, group);
+  const size_t total = bytes > SIZE_MAX / planes ? SIZE_MAX : bytes * planes;
+  parallel_for(tasks, threads_for(options.n_threads, tasks, total), [&](size_t task, size_t) {
+    if (pieces == 1) return work(Range{task * group, std::min(planes, (task + 1) * group)}, Span{0, rows});
+    const int64_t first = static_cast<int64_t>(task % pieces) * band;
+    const Span some{std::min(first, rows), std::min(first + band, rows)};
+    if (!some.empty()) work(Range{task / pieces, task / pieces + 1}, some);
+  });
+}
+
+bool is_large(const Tensor& t, size_t batch) {
+  return t.count >= kStreamBytes / type_bytes(t.type) / batch;
+}
+
+}  // namespace
+
+// The index array as it lies in memory: the strides of the small image. Nothing is read.
+IndexPlanes PoolingFilter::check_indices(const PoolingIndices& indices, size_t batch, bool written,
+                                         size_t* bytes) const {
+  const PoolingGeometry& g = layer_.problem.geometry;
+  const bool unmax = layer_.problem.function == PoolingFunction::unmax;
+  *bytes = 0;
+  if (!unmax && (layer_.problem.function != PoolingFunction::max || !indices.data)) return {};
+  if (indices.type != BNNSDataTypeUInt64 && indices.type != BNNSDataTypeUInt32) {
+    fail_invalid("%s: indices_data_type is 0x%x, expected UInt32 or UInt64", kOp, static_cast<unsigned>(indices.type));
+  }
+  if (indices.type == BNNSDataTypeUInt32 &&
+      static_cast<uint64_t>(g.x.in) * static_cast<uint64_t>(g.y.in) > UINT32_MAX) {
+    fail_invalid("%s: indices_data_type is UInt32, expected UInt64 for an image of %lld x %lld pixels", kOp,
+                 static_cast<long long>(g.x.in), static_cast<long long>(g.y.in));
+  }
+  Tensor t = unmax ? layer_.x : layer_.y;
+  t.type = indices.type;
+  const size_t stride = written ? output_batch_stride(indices.stride, batch, t, kOp, "idx_stride")
+                                : input_batch_stride(indices.stride, batch, t, kOp, "idx_stride");
+  *bytes = batch_bytes(batch, stride, t, kOp, "idx_stride");
+  if (batch) check_data(indices.data, indices.type, kOp, "indices");
+  return {indices.data,
+          indices.type == BNNSDataTypeUInt64,
+          static_cast<int64_t>(t.stride[0]),
+          static_cast<int64_t>(t.stride[1]),
+          static_cast<int64_t>(t.stride[2]),
+          static_cast<int64_t>(stride)};
+}
+
+// Refuses indices that are no pixel of the large image; says whether all are in rows of their own windows.
+bool PoolingFilter::check_positions(const IndexPlanes& index, size_t batch) const {
+  const PoolingProblem& problem = layer_.problem;
+  const PoolingGeometry& g = problem.geometry;
+  std::atomic<bool> in_plane{true}, in_rows{true};
+  for_each_plane(options_, problem, batch, g.y.out, false, [&](Range planes, Span) {
+    const IndexCheck check = pooling_check_indices(problem, index, planes);
+    if (!check.in_plane) in_plane.store(false, std::memory_order_relaxed);
+    if (!check.in_rows) in_rows.store(false, std::memory_order_relaxed);
+  });
+  if (in_plane.load()) return in_rows.load();
+  const uint64_t pixels = static_cast<uint64_t>(g.x.in) * static_cast<uint64_t>(g.y.in);
+  for (int64_t n = 0; n < static_cast<int64_t>(batch); ++n) {
+    for (int64_t c = 0; c < problem.channels; ++c) {
+      for (int64_t i = 0; i < g.x.out * g.y.out; ++i) {
+        const int64_t x = i % g.x.out, y = i / g.x.out;
+        const uint64_t position = index.load(index.at(n, c), x, y);
+        if (position < pixels) continue;
+        fail_invalid(
+            "%s: the index of pixel (%lld, %lld), channel %lld, sample %lld is %llu, expected less than %llu = "
+            "%lld * %lld pixels",
+            kOp, static_cast<long long>(x), static_cast<long long>(y), static_cast<long long>(c),
+            static_cast<long long>(n), static_cast<unsigned long long>(position),
+            static_cast<unsigned long long>(pixels), static_cast<long long>(g.x.in), static_cast<long long>(g.y.in));
+      }
+    }
+  }
+  return false;  // the caller changed the indices meanwhile
+}
+
+void PoolingFilter::forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride,
+                            const PoolingIndices& indices) {
+  const PoolingProblem& problem = layer_.problem;
+  const PoolingGeometry& g = problem.geometry;
+  const bool unmax = problem.function == PoolingFunction::unmax;
+  in_stride = input_batch_stride(in_stride, batch, layer_.x, kOp, "in_stride");
+  out_stride = output_batch_stride(out_stride, batch, layer_.y, kOp, "out_stride");
+  size_t index_bytes;
+  PoolingForward call;
+  call.index = check_indices(indices, batch, !unmax, &index_bytes);
+  if (batch == 0) return;
+  check_data(in, layer_.x.type, kOp, "in");
+  check_data(out, layer_.y.type, kOp, "out");
+  const size_t in_bytes = batch_bytes(batch, in_stride, layer_.x, kOp, "in_stride");
+  const size_t out_bytes = batch_bytes(batch, out_stride, layer_.y, kOp, "out_stride");
+  check_disjoint(in, in_bytes, "in", out, out_bytes, "out", kOp);
+  check_disjoint(call.index.data, index_bytes, "indices", out, out_bytes, "out", kOp);
+  if (!unmax) check_disjoint(call.index.data, index_bytes, "indices", in, in_bytes, "in", kOp);
+
+  call.problem = problem;
+  call.x = planes_of(layer_.x, in, in_stride);
+  call.y = planes_of(layer_.y, out, out_stride);
+  call.bias = layer_.has_bias() ? &bias_.tensor() : nullptr;
+  call.activation = layer_.activation;
+  call.stream = is_large(layer_.y, batch);
+  if (unmax) {
+    call.index_in_rows = check_positions(call.index, batch);
+    for_each_plane(options_, problem, batch, g.y.in, true,
+                   [&](Range planes, Span rows) { pooling_unmax_forward(call, planes, rows); });
+  } else if (g.is_global()) {
+    for_each_plane(options_, problem, batch, g.y.out, false,
+                   [&](Range planes, Span) { pooling_forward_global(call, planes); });
+  } else {
+    for_each_plane(options_, problem, batch, g.y.out, true,
+                   [&](Range planes, Span rows) { pooling_forward(call, planes, rows); });
+  }
+}
+
+// Everything that can be wrong with a backward call is found here, before anything is written.
+PoolingBackward PoolingFilter::prepare_backward(const BackwardCall& call, const PoolingIndices& indices,
+                                                Tensor* db) const {
+  const size_t batch = call.batch;
+  const Activation& activation = layer_.activation;
+  const PoolingFunction function = layer_.problem.function;
+  const bool from_output = !activation.is_identity() && has_derivative_from_output(activation);
+  const bool recompute = !activation.is_identity() && !from_output;
+  if (call.weights_delta) fail_invalid("%s: weights_delta is given, expected NULL: pooling has no weights", kOp);
+
+  PoolingBackward b;
+  b.problem = layer_.problem;
+  b.activation = activation;
+  b.bias = layer_.has_bias() ? &bias_.tensor() : nullptr;
+  const Tensor dy = as_image(resolve_delta(call.out_delta, layer_.y, kOp, "out_delta"), layer_.y, "out_delta");
+  const size_t dy_stride = input_batch_stride(call.out_delta_stride, batch, dy, kOp, "out_delta_stride");
+  const size_t dy_bytes = batch_bytes(batch, dy_stride, dy, kOp, "out_delta_stride");
+  b.dy = planes_of(dy, dy.data, dy_stride);
+
+  const size_t out_stride = input_batch_stride(call.out_stride, batch, layer_.y, kOp, "out_stride");
+  const size_t in_stride = input_batch_stride(call.in_stride, batch, layer_.x, kOp, "in_stride");
+  size_t index_bytes;
+  b.index = check_indices(indices, batch, false, &index_bytes);
+  if (batch && from_output) {
+    check_data(call.out, layer_.y.type, kOp, "out");
+    b.y = planes_of(layer_.y, call.out, out_stride);
+  }
+  const bool fold_again =
+      call.in_delta && ((function == PoolingFunction::max && !b.index.data) || function == PoolingFunction::l2_norm);
+  if (batch && (fold_again || recompute)) {
+    if (!call.in && fold_again && function == PoolingFunction::max) {
+      fail_invalid("%s: in and indices are both NULL, expected one of them to find the maxima", kOp);
+    }
+    if (!call.in && !fold_again) {
+      fail_invalid("%s: in is NULL, but the derivative of %s needs the layer's input", kOp,
+                   activation_name(activation.function));
+    }
+    check_data(call.in, layer_.x.type, kOp, "in");
+    b.x = planes_of(layer_.x, call.in, in_stride);
+  }
+  if (call.in_delta) {
+    const Tensor dx = as_image(resolve_delta(call.in_delta, layer_.x, kOp, "in_delta"), layer_.x, "in_delta");
+    const size_t dx_stride = output_batch_stride(call.in_delta_stride, batch, dx, kOp, "in_delta_stride");
+    const size_t dx_bytes = batch_bytes(batch, dx_stride, dx, kOp, "in_delta_stride");
+    check_disjoint(dx.data, dx_bytes, "in_delta", dy.data, dy_bytes, "out_delta", kOp);
+    check_disjoint(dx.data, dx_bytes, "in_delta", b.index.data, index_bytes, "indices", kOp);
+    if (b.x.data) {
+      check_disjoint(dx.data, dx_bytes, "in_delta", call.in, batch_bytes(batch, in_stride, layer_.x, kOp, "in_stride"),
+                     "in", kOp);
+    }
+    if (b.y.data) {
+      check_disjoint(dx.data, dx_bytes, "in_delta", call.out,
+                     batch_bytes(batch, out_stride, layer_.y, kOp, "out_stride"), "out", kOp);
+    }
+    b.dx = planes_of(dx, dx.data, dx_stride);
+    b.accumulate = dx.accumulate;
+    b.stream = batch && is_large(dx, batch);
+  }
+  if (call.bias_delta) {
+    *db = resolve_delta(call.bias_delta, vector_tensor(layer_.x.size[2], nullptr), kOp, "bias_delta");
+    check_disjoint(db->data, db->span_bytes(), "bias_delta", dy.data, dy_bytes, "out_delta", kOp);
+  }
+  const bool uses_index = b.index.data && batch && (call.in_delta || recompute);
+  if (uses_index) b.index_in_rows = check_positions(b.index, batch);
+  return b;
+}
+
+void PoolingFilter::backward(const BackwardCall& call, const PoolingIndices& indices) {
+  Tensor db;
+  const PoolingBackward b = prepare_backward(call, indices, &db);
+  const PoolingGeometry& g = b.problem.geometry;
+  if (call.in_delta && call.batch) {
+    const auto run = [&](int64_t rows, bool bands, auto kernel) {
+      for_each_plane(options_, b.problem, call.batch, rows, bands, kernel);
+    };
+    // The implementations, the first that accepts the problem; the last one takes anything.
+    const bool is_max = b.problem.function == PoolingFunction::max, by_index = b.index.data != nullptr;
+    const bool in_rows = !by_index || b.index_in_rows;
+    if (b.problem.function == PoolingFunction::unmax) {
+      run(g.y.out, false, [&](Range planes, Span) { pooling_unmax_backward(b, planes); });
+    } else if (g.is_global()) {
+      run(g.y.in, false, [&](Range planes, Span) { pooling_backward_global(b, planes); });
+    } else if (!is_max && pooling_backward_gathers(g)) {
+      run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_gather(b, planes, rows); });
+    } else if (is_max && in_rows && pooling_backward_pairs(g, by_index)) {
+      run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_pair(b, planes, rows); });
+    } else if (is_max && in_rows && pooling_backward_bands(g)) {
+      run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_band(b, planes, rows); });
+    } else {
+      run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_scatter(b, planes, rows); });
+    }
+  }
+  if (!call.bias_delta) return;
+  const size_t channels = layer_.x.size[2], bytes = call.batch * layer_.y.count * sizeof(float);
+  const Elements elements(db);
+  parallel_for(channels, threads_for(options_.n_threads, channels, bytes), [&](size_t c, size_t) {
+    const float sum =
+        static_cast<float>(pooling_bias_gradient(b, static_cast<int64_t>(call.batch), static_cast<int64_t>(c)));
+    if (db.accumulate)
+      elements.accumulate(db.data, c, 1, &sum);
+    else if (elements.direct())
+      static_cast<float*>(db.data)[c] = sum;
+    else
+      elements.write(db.data, c, 1, &sum);
+  });
+}
+
+}  // namespace bnns

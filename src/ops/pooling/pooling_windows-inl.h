@@ -1,0 +1,25 @@
+// The vector kernel of a block of windows, for the other files of this folder: chosen once, called without dispatch.
+
+#if defined(BNNS_OPS_POOLING_WINDOWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef BNNS_OPS_POOLING_WINDOWS_INL_H_
+#undef BNNS_OPS_POOLING_WINDOWS_INL_H_
+#else
+#define BNNS_OPS_POOLING_WINDOWS_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "src/ops/pooling/pooling_kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::HWY_NAMESPACE {
+
+using WindowsFunction = void (*)(const WindowBlock& block);
+
+// For f32 sources with column stride 1; NULL where the geometry has no vector kernel.
+WindowsFunction ChooseWindows(PoolingFold fold, const PoolingGeometry& geometry);
+
+}  // namespace bnns::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // BNNS_OPS_POOLING_WINDOWS_INL_H_
