@@ -56,6 +56,8 @@ with tempfile.TemporaryDirectory() as temporary:
     refused("--batch", "--batch", "-1")
     refused("--lr", "--lr", "nan")
     refused("--model", "--model", "transformer")
+    refused("--hidden is for --model mlp", "--model", "cnn", "--hidden", "64")
+    refused("too small for the cnn", "--model", "cnn", "--data", folder("tiny", images(10, 3, 3, 90), labels(10)))
     refused("--train-size", "--train-size", "5")
     refused("--data", "--data", str(root / "empty"), "--train-size", "500")
     refused("--no-such-option", "--no-such-option")

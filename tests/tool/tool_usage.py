@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 TOOL = sys.argv[1]
-SMALL = ["--train-size", "600", "--test-size", "200", "--epochs", "2", "--hidden", "16"]
+SMALL = ["--model", "mlp", "--train-size", "600", "--test-size", "200", "--epochs", "2", "--hidden", "16"]
 
 
 def run(*options, code=0, **more):

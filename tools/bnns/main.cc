@@ -98,11 +98,12 @@ int run_train(const TrainCommand& command) {
   if (!command.no_report) check_report_path(command.report);
   Progress progress(command.json ? stderr : stdout, command.quiet);
   const DataSplit data = load_data(command);
+  check_pictures(command.options, data.train);
   progress.note("data       " + data.source + ": " + grouped(data.train.count()) + " to train on, " +
                 grouped(data.test.count()) + " held out");
   const std::size_t threads = command.options.threads != 0 ? command.options.threads : BNNSExtGetNumThreads();
-  progress.note(format("network    %s %zu-%zu-%zu, Adam, batch %zu; %zu thread%s, %s", command.options.model.c_str(),
-                       data.train.pixels_per_image(), command.options.hidden, kClasses, command.options.batch, threads,
+  progress.note(format("network    %s, Adam, batch %zu; %zu thread%s, %s",
+                       network_name(command.options, data.train).c_str(), command.options.batch, threads,
                        threads == 1 ? "" : "s", BNNSExtGetISA()));
   const TrainResult result = train(command.options, data, progress);
   if (!command.no_report) write_report(command.report, report_html(command.options, data, result));
@@ -149,13 +150,14 @@ void add_train_options(CLI::App& app, TrainCommand& c) {
   const auto number = [&](const char* name, auto& value, const char* meaning, double low, double high) {
     return app.add_option(name, value, meaning)->check(range(low, high))->type_name("N")->capture_default_str();
   };
-  app.add_option("--model", o.model, "Network: mlp, one hidden layer with ReLU")
-      ->check(CLI::IsMember({"mlp"}).description(""))
+  app.add_option("--model", o.model, "cnn: two convolutions with batch normalization; mlp: one hidden layer")
+      ->check(CLI::IsMember({"cnn", "mlp"}).description(""))
       ->type_name("NAME")
       ->capture_default_str();
-  number("--epochs", o.epochs, "Passes over the training digits", 1, 10000);
+  number("--epochs", o.epochs, "Passes over the training digits", 1, 10000)
+      ->default_str(format("%zu, mlp %zu", default_epochs("cnn"), default_epochs("mlp")));
   number("--batch", o.batch, "Digits per step", 1, 16384);
-  number("--hidden", o.hidden, "Width of the hidden layer", 1, 16384);
+  number("--hidden", o.hidden, "Width of the hidden layer (mlp)", 1, 16384);
   number("--lr", o.learning_rate, "Adam's learning rate; falls to 0 on a straight line", 1e-8, 10)
       ->default_str("0.002");
   number("--shift", o.shift, "Move training digits by up to N pixels", 0, 4);
@@ -201,6 +203,10 @@ int run(int argc, char** argv) {
   if (info->parsed()) {
     print_info(json, all);
     return 0;
+  }
+  if (command.options.epochs == 0) command.options.epochs = default_epochs(command.options.model);
+  if (command.options.model != "mlp" && train->count("--hidden") != 0) {
+    return complain("--hidden is for --model mlp (see bnns train --help)", kBadInput);
   }
   return run_train(command);
 }

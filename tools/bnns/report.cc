@@ -176,9 +176,7 @@ std::string facts_section(const TrainOptions& o, const DataSplit& data, const Tr
   const auto fact = [&](const char* name, const std::string& value) {
     html += std::string("<dt>") + name + "</dt><dd>" + value + "</dd>\n";
   };
-  fact("Network", format("%s %zu-%zu-%zu: fully connected with ReLU, fully connected, softmax cross-entropy; ",
-                         o.model.c_str(), data.train.pixels_per_image(), o.hidden, kClasses) +
-                      grouped(r.weight_count) + " weights");
+  fact("Network", network_name(o, data.train) + ": " + network_layers(o) + "; " + grouped(r.weight_count) + " weights");
   fact("Optimizer", format("Adam, learning rate %g falling to 0, batch %zu, %zu epochs",
                            static_cast<double>(o.learning_rate), o.batch, o.epochs));
   fact("Digits", escaped(data.source) + "; " + grouped(data.train.count()) + " to train on, " +
@@ -204,9 +202,8 @@ std::string report_html(const TrainOptions& options, const DataSplit& data, cons
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>bnns train: " +
       percent(result.test_accuracy()) + "</title>\n<style>" + kReportStyle + "</style></head>\n<body><main>\n";
-  html += "<header><h1>Digit classifier trained with OpenBNNS</h1><p>" +
-          format("%s %zu-%zu-%zu", options.model.c_str(), data.train.pixels_per_image(), options.hidden, kClasses) +
-          ", " + escaped(data.source) + "</p></header>\n";
+  html += "<header><h1>Digit classifier trained with OpenBNNS</h1><p>" + network_name(options, data.train) + ", " +
+          escaped(data.source) + "</p></header>\n";
   html += "<div class=\"figures\">\n" + figure_card(percent(result.test_accuracy()), "held-out accuracy", "main") +
           figure_card(grouped(wrong) + " of " + grouped(total), "held-out digits misread") +
           figure_card(format("%.4f", result.train_loss()), "mean loss, last epoch") +

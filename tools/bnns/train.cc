@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 
+#include "tools/bnns/cnn.h"
+#include "tools/bnns/idx.h"
 #include "tools/bnns/mlp.h"
 #include "tools/bnns/prng.h"
 #include "tools/bnns/sha256.h"
@@ -43,7 +46,7 @@ std::size_t index_of_largest(const float* values) {
 }
 
 // Probabilities of the held-out digits, count x kClasses.
-std::vector<float> predict_all(Mlp& model, const Dataset& set) {
+std::vector<float> predict_all(Network& model, const Dataset& set) {
   const std::size_t inputs = set.pixels_per_image();
   std::vector<float> x(kTestBatch * inputs), probabilities(set.count() * kClasses);
   for (std::size_t begin = 0; begin < set.count(); begin += kTestBatch) {
@@ -76,13 +79,47 @@ void judge(const std::vector<float>& probabilities, const Dataset& set, TrainRes
   });
 }
 
+std::unique_ptr<Network> make_network(const TrainOptions& o, const Dataset& set, std::size_t max_batch) {
+  if (o.model == "mlp") {
+    return std::make_unique<Mlp>(set.pixels_per_image(), o.hidden, kClasses, max_batch, o.seed, o.threads);
+  }
+  return std::make_unique<Cnn>(set.rows, set.columns, kClasses, max_batch, o.seed, o.threads);
+}
+
 }  // namespace
+
+void check_pictures(const TrainOptions& o, const Dataset& set) {
+  if (o.model == "mlp") return;
+  if (std::min(set.rows, set.columns) < Cnn::kSmallestPicture) {
+    throw DataError(
+        format("pictures of %zu x %zu pixels are too small for the cnn: it takes %zu x %zu or more; try "
+               "--model mlp",
+               set.rows, set.columns, Cnn::kSmallestPicture, Cnn::kSmallestPicture));
+  }
+}
+
+std::size_t default_epochs(const std::string& model) {
+  return model == "mlp" ? 20 : 8;
+}
+
+std::string network_name(const TrainOptions& o, const Dataset& set) {
+  if (o.model == "mlp") return format("mlp %zu-%zu-%zu", set.pixels_per_image(), o.hidden, kClasses);
+  return format("cnn %zux%zu-%zu-%zu-%zu", set.rows, set.columns, Cnn::kChannels[0], Cnn::kChannels[1], kClasses);
+}
+
+std::string network_layers(const TrainOptions& o) {
+  return o.model == "mlp"
+             ? "fully connected with ReLU, fully connected, softmax cross-entropy"
+             : "twice (3x3 convolution, batch normalization and ReLU as one fused layer, 2x2 max pooling), "
+               "fully connected, softmax cross-entropy";
+}
 
 TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& progress) {
   const Dataset& set = data.train;
   const std::size_t inputs = set.pixels_per_image(), count = set.count();
   const std::size_t batch_size = std::min(options.batch, count);
-  Mlp model(inputs, options.hidden, kClasses, std::max(batch_size, kTestBatch), options.seed, options.threads);
+  const std::unique_ptr<Network> network = make_network(options, set, std::max(batch_size, kTestBatch));
+  Network& model = *network;
 
   TrainResult result;
   result.threads = options.threads != 0 ? options.threads : BNNSExtGetNumThreads();

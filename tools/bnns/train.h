@@ -13,13 +13,24 @@
 namespace bnns::tool {
 
 struct TrainOptions {
-  std::string model = "mlp";
-  std::size_t epochs = 20, batch = 64, hidden = 128;
+  std::string model = "cnn";  // or "mlp"
+  std::size_t epochs = 0;     // 0: default_epochs
+  std::size_t batch = 64;
+  std::size_t hidden = 128;      // mlp
   float learning_rate = 0.002f;  // at the first step; falls on a straight line to 0 after the last
   std::size_t shift = 1;         // training digits move by up to this many pixels each way, anew in every epoch
   std::uint64_t seed = 1;
   std::size_t threads = 0;  // 0: as many as the machine has
 };
+
+// As many as the model needs on the digits that bnns draws.
+std::size_t default_epochs(const std::string& model);
+// "mlp 784-128-10" or "cnn 28x28-16-32-10", and its layers in words.
+std::string network_name(const TrainOptions& options, const Dataset& set);
+std::string network_layers(const TrainOptions& options);
+
+// Refuses pictures that the network cannot take, with DataError.
+void check_pictures(const TrainOptions& options, const Dataset& set);
 
 struct EpochFigures {
   double train_loss, train_accuracy, test_accuracy;
@@ -45,9 +56,9 @@ struct TrainResult {
   double train_loss() const { return epochs.back().train_loss; }
 };
 
-// Trains on data.train and evaluates on data.test after every epoch. The seed fixes the weights, the order and the
-// shifts; the number of threads changes no bit of the outcome. Throws LibraryError, or std::runtime_error where the
-// loss stops being finite.
+// options.epochs is not 0. Trains on data.train and evaluates on data.test after every epoch. The seed fixes the
+// weights, the order and the shifts; the number of threads changes no bit of the outcome. Throws LibraryError, or
+// std::runtime_error where the loss stops being finite.
 TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& progress);
 
 }  // namespace bnns::tool

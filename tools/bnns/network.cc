@@ -1,0 +1,138 @@
+#include "tools/bnns/network.h"
+
+#include <bnns/bnns_extensions.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace bnns::tool {
+
+LibraryError::LibraryError(const std::string& call)
+    : std::runtime_error(*BNNSExtLastError() != '\0' ? BNNSExtLastError() : call + " failed without a reason") {}
+
+Filter created(const char* call, BNNSFilter handle) {
+  Filter filter(handle);
+  if (filter == nullptr) throw LibraryError(call);
+  return filter;
+}
+
+void check(const char* call, int status) {
+  if (status != 0) throw LibraryError(call);
+}
+
+BNNSNDArrayDescriptor describe(BNNSDataLayout layout, std::initializer_list<std::size_t> sizes, float* data) {
+  BNNSNDArrayDescriptor d{};
+  d.layout = layout;
+  std::copy(sizes.begin(), sizes.end(), d.size);
+  d.data = data;
+  d.data_type = BNNSDataTypeFloat32;
+  return d;
+}
+
+BNNSNDArrayDescriptor vector(std::size_t size, float* data) {
+  return describe(BNNSDataLayoutVector, {size}, data);
+}
+
+BNNSNDArrayDescriptor image(std::size_t width, std::size_t height, std::size_t channels, float* data) {
+  return describe(BNNSDataLayoutImageCHW, {width, height, channels}, data);
+}
+
+namespace {
+
+std::size_t count_of(const BNNSNDArrayDescriptor& d) {
+  std::size_t count = 1;
+  for (std::size_t k = 0; k < BNNSDataLayoutGetRank(d.layout); ++k) count *= d.size[k];
+  return count;
+}
+
+}  // namespace
+
+Parameters::Parameters(const std::vector<BNNSNDArrayDescriptor>& shapes)
+    : parameter_(shapes), gradient_(shapes), moment_(shapes) {
+  std::size_t total = 0;
+  for (const auto& shape : shapes) total += count_of(shape);
+  values_.assign(total, 0.0f);
+  gradients_.assign(total, 0.0f);
+  moments_.assign(2 * total, 0.0f);
+  moment_.insert(moment_.end(), shapes.begin(), shapes.end());
+  const auto place = [](std::vector<BNNSNDArrayDescriptor>& list, float* at) {
+    for (auto& d : list) {
+      d.data = at;
+      at += count_of(d);
+    }
+  };
+  place(parameter_, values_.data());
+  place(gradient_, gradients_.data());
+  place(moment_, moments_.data());
+  for (auto& d : parameter_) parameter_list_.push_back(&d);
+  for (auto& d : gradient_) gradient_list_.push_back(&d);
+  for (auto& d : moment_) moment_list_.push_back(&d);
+  adam_.beta1 = 0.9f;
+  adam_.beta2 = 0.999f;
+  adam_.epsilon = 1e-8f;
+  adam_.gradient_scale = 1.0f;
+  adam_.regularization_func = BNNSOptimizerRegularizationNone;
+}
+
+void Parameters::fill(std::size_t i, float value) {
+  std::fill_n(static_cast<float*>(parameter_[i].data), count_of(parameter_[i]), value);
+}
+
+void Parameters::draw(std::size_t i, std::size_t inputs, BNNSRandomGenerator generator) {
+  const float bound = std::sqrt(6.0f / static_cast<float>(inputs));
+  check("BNNSRandomFillUniformFloat", BNNSRandomFillUniformFloat(generator, &parameter_[i], -bound, bound));
+}
+
+void Parameters::adam_step(float learning_rate, const BNNSFilterParameters& options) {
+  adam_.learning_rate = learning_rate;
+  adam_.time_step += 1;
+  check("BNNSOptimizerStep",
+        BNNSOptimizerStep(BNNSOptimizerFunctionAdam, &adam_, parameter_list_.size(), parameter_list_.data(),
+                          gradient_list_.data(), moment_list_.data(), &options));
+}
+
+Network::Network(const std::vector<BNNSNDArrayDescriptor>& shapes, std::size_t classes, std::size_t max_batch,
+                 std::size_t threads)
+    : options_{BNNSFlagsUseClientPtr, threads, nullptr, nullptr},
+      classes_(classes),
+      parameters_(shapes),
+      z_(max_batch * classes),
+      dz_(max_batch * classes) {
+  BNNSLayerParametersLossSoftmaxCrossEntropy loss{};
+  loss.function = BNNSLossFunctionSoftmaxCrossEntropy;
+  loss.i_desc = vector(classes);
+  loss.o_desc = vector(1);
+  loss.reduction = BNNSLossReductionMean;
+  loss_ = created("BNNSFilterCreateLayerLoss", BNNSFilterCreateLayerLoss(&loss, &options_));
+
+  BNNSLayerParametersActivation softmax{};
+  softmax.i_desc = softmax.o_desc = vector(classes);
+  softmax.activation.function = BNNSActivationFunctionSoftmax;
+  softmax_ = created("BNNSFilterCreateLayerActivation", BNNSFilterCreateLayerActivation(&softmax, &options_));
+}
+
+float Network::train_step(const float* x, const float* labels, std::size_t batch, float learning_rate) {
+  forward(x, batch, true);
+  float loss = 0;
+  BNNSNDArrayDescriptor dz = vector(classes_, dz_.data());
+  check("BNNSLossFilterApplyBatch", BNNSLossFilterApplyBatch(loss_.get(), batch, z_.data(), classes_, labels, classes_,
+                                                             nullptr, 0, &loss, &dz, classes_));
+  backward(x, batch);
+  parameters_.adam_step(learning_rate, options_);
+  return loss;
+}
+
+void Network::predict(const float* x, std::size_t batch, float* probabilities) {
+  forward(x, batch, false);
+  check("BNNSFilterApplyBatch",
+        BNNSFilterApplyBatch(softmax_.get(), batch, z_.data(), classes_, probabilities, classes_));
+}
+
+Generator make_generator(std::uint64_t seed) {
+  Generator generator(BNNSCreateRandomGeneratorWithSeed(BNNSRandomGeneratorMethodAES_CTR, seed, nullptr),
+                      &BNNSDestroyRandomGenerator);
+  if (generator == nullptr) throw LibraryError("BNNSCreateRandomGeneratorWithSeed");
+  return generator;
+}
+
+}  // namespace bnns::tool

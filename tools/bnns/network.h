@@ -1,0 +1,95 @@
+// What the two networks of `bnns train` share: parameters with their gradients, Adam, and the last steps of both,
+// softmax cross-entropy for training and softmax for reading. Everything is a call a Mac program could make.
+#pragma once
+
+#include <bnns/bnns.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace bnns::tool {
+
+// A BNNS call failed; the text is the call's name and BNNSExtLastError().
+class LibraryError : public std::runtime_error {
+ public:
+  explicit LibraryError(const std::string& call);
+};
+
+struct FilterDeleter {
+  void operator()(void* filter) const { BNNSFilterDestroy(filter); }
+};
+using Filter = std::unique_ptr<std::remove_pointer_t<BNNSFilter>, FilterDeleter>;
+
+Filter created(const char* call, BNNSFilter handle);
+void check(const char* call, int status);
+
+// f32 descriptors; sizes in the layout's own order.
+BNNSNDArrayDescriptor describe(BNNSDataLayout layout, std::initializer_list<std::size_t> sizes, float* data = nullptr);
+BNNSNDArrayDescriptor vector(std::size_t size, float* data = nullptr);
+BNNSNDArrayDescriptor image(std::size_t width, std::size_t height, std::size_t channels, float* data = nullptr);
+
+// All parameters of a network in one block, their gradients and Adam's moments in others like it.
+class Parameters {
+ public:
+  explicit Parameters(const std::vector<BNNSNDArrayDescriptor>& shapes);
+
+  BNNSNDArrayDescriptor& operator[](std::size_t i) { return parameter_[i]; }
+  BNNSNDArrayDescriptor& gradient(std::size_t i) { return gradient_[i]; }
+  std::span<const float> values() const { return values_; }
+  void fill(std::size_t i, float value);
+  // Uniform in +-sqrt(6 / inputs): He's bound for layers followed by a rectifier.
+  void draw(std::size_t i, std::size_t inputs, BNNSRandomGenerator generator);
+  void adam_step(float learning_rate, const BNNSFilterParameters& options);
+
+ private:
+  std::vector<float> values_, gradients_, moments_;  // moments_: all first, then all second
+  std::vector<BNNSNDArrayDescriptor> parameter_, gradient_, moment_;
+  std::vector<BNNSNDArrayDescriptor*> parameter_list_, moment_list_;
+  std::vector<const BNNSNDArrayDescriptor*> gradient_list_;
+  BNNSOptimizerAdamFields adam_{};
+};
+
+class Network {
+ public:
+  virtual ~Network() = default;
+
+  // One forward, backward and Adam step on `batch` samples (x: batch x pixels, labels: batch x classes, one-hot).
+  // Returns the mean loss before the step. 0 < batch <= max_batch.
+  float train_step(const float* x, const float* labels, std::size_t batch, float learning_rate);
+  // Class probabilities (batch x classes) with the current weights.
+  void predict(const float* x, std::size_t batch, float* probabilities);
+
+  std::span<const float> scores() const { return z_; }  // z of the last call, batch x classes
+  std::span<const float> weights() const { return parameters_.values(); }
+
+ protected:
+  // `threads` 0 means as many as the machine has.
+  Network(const std::vector<BNNSNDArrayDescriptor>& shapes, std::size_t classes, std::size_t max_batch,
+          std::size_t threads);
+
+  // z_ from x; then all gradients from dz_, for the same x.
+  virtual void forward(const float* x, std::size_t batch, bool training) = 0;
+  virtual void backward(const float* x, std::size_t batch) = 0;
+
+  // UseClientPtr: the filters read our weights at every call, so an optimizer step is seen by the next forward.
+  BNNSFilterParameters options_;
+  std::size_t classes_;
+  Parameters parameters_;
+  std::vector<float> z_, dz_;
+
+ private:
+  Filter loss_, softmax_;
+};
+
+// A generator that goes away with its owner.
+using Generator = std::unique_ptr<std::remove_pointer_t<BNNSRandomGenerator>, decltype(&BNNSDestroyRandomGenerator)>;
+Generator make_generator(std::uint64_t seed);
+
+}  // namespace bnns::tool
