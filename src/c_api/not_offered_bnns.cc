@@ -88,11 +88,6 @@ BNNSFilter BNNSFilterCreateLayerEmbedding(const BNNSLayerParametersEmbedding*, c
   return refuse(__func__, BNNSFilter{});
 }
 
-// Quantization
-int BNNSDirectApplyQuantizer(const BNNSLayerParametersQuantization*, const Options*, size_t, size_t, size_t) noexcept {
-  return refuse(__func__, -1);
-}
-
 // LSTM
 size_t BNNSComputeLSTMTrainingCacheCapacity(const BNNSLayerParametersLSTM*) noexcept {
   return refuse(__func__, SIZE_MAX);

@@ -77,6 +77,12 @@ with tempfile.TemporaryDirectory() as folder:
     done = run("train", *SMALL, "--report", folder, code=2)
     assert "is a folder" in done.stderr
 
+    try:
+        for end in pty.openpty():
+            os.close(end)
+    except OSError as error:
+        print(f"not checked: drawing on a terminal ({error})")
+        sys.exit(0)
     coloured = {"TERM": "xterm", "NO_COLOR": "", "LC_ALL": "C.UTF-8"}
     drawn = run_on_terminal(["train", *SMALL, "--no-report"], coloured)
     assert "\r" in drawn and "\x1b[32m" in drawn and "\u2501" in drawn, drawn

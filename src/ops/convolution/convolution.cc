@@ -7,6 +7,8 @@
 namespace bnns {
 namespace {
 
+constexpr size_t kLargestAxis = size_t{1} << 56;  // coordinates, and their products with a stride, are signed
+
 bool is_saturating(BNNSActivationFunction function) {
   return function == BNNSActivationFunctionIntegerLinearSaturate ||
          function == BNNSActivationFunctionIntegerLinearSaturatePerChannel;
@@ -71,6 +73,12 @@ ConvolutionAxis make_axis(const ConvolutionProblem& p, const char* name, size_t 
         p.op(), name, a.large, p.transposed ? "o_desc" : "i_desc", before + after, need, a.stride, a.small, a.kernel,
         a.dilation);
   }
+  if (have > kLargestAxis) {
+    fail_invalid("%s: %s: %zu pixels with padding, expected at most %zu", p.op(), name, have, kLargestAxis);
+  }
+  // A step that is never made could be any number; 1 asks for no room between windows or taps.
+  if (a.small == 1) a.stride = 1;
+  if (a.kernel == 1) a.dilation = 1;
   return a;
 }
 
@@ -96,6 +104,14 @@ void check_integer_problem(const ConvolutionProblem& p, const BNNSActivation& ac
 }
 
 }  // namespace
+
+Tensor dense_image(const Tensor& like) {
+  Tensor t = like;
+  t.type = BNNSDataTypeFloat32;
+  t.stride[0] = 1, t.stride[1] = t.size[0], t.stride[2] = t.size[0] * t.size[1];
+  t.span = t.count, t.dense = true;
+  return t;
+}
 
 ConvolutionProblem make_convolution_problem(const BNNSLayerParametersConvolution* layer, bool transposed) {
   ConvolutionProblem p;
@@ -125,6 +141,7 @@ ConvolutionProblem make_convolution_problem(const BNNSLayerParametersConvolution
       }
     }
   }
+  checked_mul(p.w.count, 64, "w_desc");  // as f32 and packed, at most
   p.inputs = p.x.size[2], p.outputs = p.y.size[2];
   p.map.groups = layer->groups <= 1 ? 1 : layer->groups;
   check_weights(p);
@@ -154,6 +171,34 @@ ConvolutionProblem make_convolution_problem(const BNNSLayerParametersConvolution
     p.activation = make_fused_activation(layer->activation, p.op());
   }
   return p;
+}
+
+bool is_f32_in_place(const Tensor& w) {
+  return w.type == BNNSDataTypeFloat32 && w.layout != BNNSDataLayoutConvolutionWeightsOIHW_Pack32;
+}
+
+size_t weight_strides(const ConvolutionProblem& p, const Tensor& w, WeightStrides* strides) {
+  const size_t kw = w.size[0], kh = w.size[1], inputs = p.inputs / p.map.groups;
+  WeightStrides s;
+  s.x = 1, s.y = static_cast<ptrdiff_t>(kw);
+  ptrdiff_t i = static_cast<ptrdiff_t>(kw * kh), o = static_cast<ptrdiff_t>(kw * kh * inputs);
+  size_t first = 0;
+  if (is_f32_in_place(w)) {
+    // Differences of neighbours; an axis of one element keeps the dense value.
+    first = weight_offset(w, 0, 0, 0, 0);
+    const auto from_first = [&](size_t offset) {
+      return static_cast<ptrdiff_t>(offset) - static_cast<ptrdiff_t>(first);
+    };
+    if (kw > 1) s.x = from_first(weight_offset(w, 0, 0, 0, 1));
+    if (kh > 1) s.y = from_first(weight_offset(w, 0, 0, 1, 0));
+    if (inputs > 1) i = from_first(weight_offset(w, 0, 1, 0, 0));
+    if (p.outputs > 1) o = from_first(weight_offset(w, 1, 0, 0, 0));
+  }
+  s.group = static_cast<ptrdiff_t>(p.outputs / p.map.groups) * o;
+  s.small = p.transposed ? i : o;
+  s.large = p.transposed ? o : i;
+  *strides = s;
+  return first;
 }
 
 size_t weight_offset(const Tensor& w, size_t o, size_t i, size_t ky, size_t kx) {

@@ -32,11 +32,32 @@ struct ConvolutionProblem {
   std::string text() const;  // "convolution f32 3x224x224 > 64x112x112 k7x7 s2 p3 relu"
 };
 
+// An image of the same extents, dense f32.
+Tensor dense_image(const Tensor& like);
+
 // Every check of BNNSLayerParametersConvolution.
 ConvolutionProblem make_convolution_problem(const BNNSLayerParametersConvolution* layer, bool transposed);
 
 // Offset of W(o, i, ky, kx) in a weight tensor: the layout's own formula, rotation and Pack32 included.
 size_t weight_offset(const Tensor& w, size_t o, size_t i, size_t ky, size_t kx);
+
+// Whether the maps can use a weight tensor as it lies: f32 in a layout with constant strides.
+bool is_f32_in_place(const Tensor& w);
+
+// Strides of such a tensor, else of a dense (O, I / groups, kh, kw); returns the offset of W(0, 0, 0, 0).
+size_t weight_strides(const ConvolutionProblem& p, const Tensor& w, WeightStrides* strides);
+
+// Calls f(o, i, ky, kx) for every weight, in the order of the dense (O, I / groups, kh, kw).
+template <class F>
+void for_each_weight(const ConvolutionProblem& p, F&& f) {
+  for (size_t o = 0; o < p.outputs; ++o) {
+    for (size_t i = 0; i < p.inputs / p.map.groups; ++i) {
+      for (size_t ky = 0; ky < p.map.y.kernel; ++ky) {
+        for (size_t kx = 0; kx < p.map.x.kernel; ++kx) f(o, i, ky, kx);
+      }
+    }
+  }
+}
 
 // One element of a weight tensor = or += value, converted to its type.
 void store_weight(const Tensor& dw, size_t offset, float value);
@@ -61,7 +82,8 @@ class ConvolutionFilter final : public Filter {
   Gradients check_backward(const BackwardCall& call) const;
 
   // The current weights and bias as f32: in place, or converted into room.
-  size_t weight_room_floats() const;
+  size_t weight_room_floats() const;  // both
+  size_t bias_room_floats() const;
   WeightView weights(float* room) const;
   const float* bias(float* room) const;
   // act(b + W X) into the target; the target's bias and activation are set by the caller.
@@ -71,7 +93,7 @@ class ConvolutionFilter final : public Filter {
   void weight_gradient(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw);
   void bias_gradient(size_t batch, const ImageSource& g, const Tensor& db);
   void forward_integer(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride) const;
-  void softmax_rows(size_t batch, const ImageTarget& y);
+  void softmax_rows(size_t batch, const ImageSource& linear, const ImageTarget& y);
 
   ConvolutionProblem problem_;
   Parameter weights_, bias_;

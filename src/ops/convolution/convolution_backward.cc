@@ -23,7 +23,10 @@ Tensor resolve_image_delta(const BNNSNDArrayDescriptor* d, const Tensor& like, c
   Tensor result = like;
   result.type = t.type, result.accumulate = t.accumulate, result.data = t.data;
   result.scale = t.scale, result.bias = t.bias;
-  if (like.layout == BNNSDataLayoutConvolutionWeightsOIHW_Pack32) return result;
+  if (like.layout == BNNSDataLayoutConvolutionWeightsOIHW_Pack32) {
+    if (like.dense) return result;
+    fail_invalid("%s: %s has %zu elements, expected OIHW_Pack32 with room for %zu", op, field, t.count, like.span);
+  }
   size_t stride = 1;
   for (size_t j = 0; j < like.rank; ++j) {
     result.stride[like.axis[j]] = stride;
@@ -31,14 +34,6 @@ Tensor resolve_image_delta(const BNNSNDArrayDescriptor* d, const Tensor& like, c
   }
   result.span = result.count, result.dense = true;
   return result;
-}
-
-Tensor dense_image(const Tensor& like) {
-  Tensor t = like;
-  t.type = BNNSDataTypeFloat32;
-  t.stride[0] = 1, t.stride[1] = t.size[0], t.stride[2] = t.size[0] * t.size[1];
-  t.span = t.count, t.dense = true;
-  return t;
 }
 
 }  // namespace
@@ -82,71 +77,71 @@ ConvolutionFilter::Gradients ConvolutionFilter::check_backward(const BackwardCal
     check_disjoint(data, bytes, name, weights_.tensor().data, p.w.span_bytes(), "w_desc.data", op);
     if (from_output) check_disjoint(data, bytes, name, call.out, out_bytes, "out", op);
   };
+  size_t dx_bytes = 0;
   if (call.in_delta) {
     wanted.dx = resolve_image_delta(call.in_delta, p.x, op, "in_delta");
     wanted.dx_stride = output_batch_stride(call.in_delta_stride, batch, wanted.dx, op, "in_delta_stride");
-    check_result(wanted.dx.data, batch_bytes(batch, wanted.dx_stride, wanted.dx, op, "in_delta_stride"), "in_delta");
+    dx_bytes = batch_bytes(batch, wanted.dx_stride, wanted.dx, op, "in_delta_stride");
+    check_result(wanted.dx.data, dx_bytes, "in_delta");
   }
   if (call.weights_delta) {
     wanted.dw = resolve_image_delta(call.weights_delta, p.w, op, "weights_delta");
     check_result(wanted.dw.data, wanted.dw.span_bytes(), "weights_delta");
     check_disjoint(wanted.dw.data, wanted.dw.span_bytes(), "weights_delta", call.in, in_bytes, "in", op);
+    check_disjoint(wanted.dw.data, wanted.dw.span_bytes(), "weights_delta", wanted.dx.data, dx_bytes, "in_delta", op);
   }
   if (call.bias_delta) {
     wanted.db =
         resolve_delta(call.bias_delta, p.has_bias() ? p.b : vector_tensor(p.outputs, nullptr), op, "bias_delta");
-    check_result(wanted.db.data, wanted.db.span_bytes(), "bias_delta");
+    const size_t db_bytes = wanted.db.span_bytes();
+    check_result(wanted.db.data, db_bytes, "bias_delta");
+    check_disjoint(wanted.db.data, db_bytes, "bias_delta", wanted.dx.data, dx_bytes, "in_delta", op);
+    check_disjoint(wanted.db.data, db_bytes, "bias_delta", wanted.dw.data, wanted.dw.span_bytes(), "weights_delta", op);
   }
   return wanted;
 }
 
 void ConvolutionFilter::weight_gradient(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw) {
   const ConvolutionProblem& p = problem_;
-  const size_t kw = p.map.x.kernel, kh = p.map.y.kernel, inputs = p.inputs / p.map.groups;
-  const bool direct = dw.type == BNNSDataTypeFloat32 && dw.layout != BNNSDataLayoutConvolutionWeightsOIHW_Pack32;
-  const size_t room_floats = direct ? 0 : round_up(p.outputs * inputs * kh * kw, 16);
-  const bool depthwise = is_depthwise(p.map);
-  const WeightProduct product(p.map, batch, options_.n_threads);
-  ScratchShelf::Lease lease(scratch_,
-                            room_floats * sizeof(float) + (depthwise || batch == 0 ? 0 : product.workspace_bytes()));
+  const PatchAxis down_y = down_axis(p.map.y), down_x = down_axis(p.map.x);
+  const bool direct = is_f32_in_place(dw);
+  const bool all_taps = down_y.taps == p.map.y.kernel && down_x.taps == p.map.x.kernel;
+  const bool empty = batch == 0 || down_y.taps == 0 || down_x.taps == 0;
+  ScratchShelf::Lease room(scratch_, direct ? 0 : dw.count * sizeof(float));
   WeightTarget target;
-  ptrdiff_t o_stride = static_cast<ptrdiff_t>(inputs * kh * kw), i_stride = static_cast<ptrdiff_t>(kh * kw);
-  if (direct) {
-    const auto at = [&](size_t o, size_t i, size_t ky, size_t kx) {
-      return static_cast<ptrdiff_t>(weight_offset(dw, o, i, ky, kx));
-    };
-    const ptrdiff_t first = at(0, 0, 0, 0);
-    target.data = static_cast<float*>(dw.data) + first;
-    target.accumulate = dw.accumulate;
-    target.x = kw > 1 ? at(0, 0, 0, 1) - first : 0;
-    target.y = kh > 1 ? at(0, 0, 1, 0) - first : 0;
-    i_stride = inputs > 1 ? at(0, 1, 0, 0) - first : 0;
-    o_stride = p.outputs > 1 ? at(1, 0, 0, 0) - first : 0;
-  } else {
-    target.data = lease.as<float>();
-    target.x = 1, target.y = static_cast<ptrdiff_t>(kw);
-  }
-  target.group = static_cast<ptrdiff_t>(p.outputs / p.map.groups) * o_stride;
-  target.small = p.transposed ? i_stride : o_stride;
-  target.large = p.transposed ? o_stride : i_stride;
-  const ImageSource &small = p.transposed ? x : g, &large = p.transposed ? g : x;
-  if (batch > 0 && depthwise) {
-    depthwise_weights(p.map, batch, small, large, target, scratch_, options_.n_threads);
-  } else if (batch > 0) {
-    product.run(small, large, target, lease.as<float>() + room_floats);
-  }
-  if (batch > 0 && direct) return;
-  // Other types and Pack32, element by element; an empty batch has a gradient of 0.
-  for (size_t o = 0; o < p.outputs; ++o) {
-    for (size_t i = 0; i < inputs; ++i) {
-      for (size_t ky = 0; ky < kh; ++ky) {
-        for (size_t kx = 0; kx < kw; ++kx) {
-          const float value = batch == 0 ? 0.0f : lease.as<float>()[((o * inputs + i) * kh + ky) * kw + kx];
-          store_weight(dw, weight_offset(dw, o, i, ky, kx), value);
-        }
-      }
+  const size_t first = weight_strides(p, dw, &target);
+  target.data = direct ? static_cast<float*>(dw.data) + first : room.as<float>();
+  target.accumulate = direct && dw.accumulate;
+
+  // Weights that no pixel of the batch uses have a gradient of 0.
+  if (empty && dw.accumulate) return;
+  if (empty || !all_taps) {
+    if (!direct) {
+      std::fill_n(target.data, dw.count, 0.0f);
+    } else if (!dw.accumulate) {
+      for_each_weight(p, [&](size_t o, size_t i, size_t ky, size_t kx) {
+        static_cast<float*>(dw.data)[weight_offset(dw, o, i, ky, kx)] = 0;
+      });
     }
   }
+  if (!empty) {
+    target.data +=
+        static_cast<ptrdiff_t>(down_y.kernel_first) * target.y + static_cast<ptrdiff_t>(down_x.kernel_first) * target.x;
+    const ImageSource &small = p.transposed ? x : g, &large = p.transposed ? g : x;
+    if (is_depthwise(p.map)) {
+      depthwise_weights(p.map, batch, small, large, target, scratch_, options_.n_threads);
+    } else {
+      const WeightProduct product(p.map, batch, options_.n_threads);
+      ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
+      product.run(small, large, target, workspace.data());
+    }
+  }
+  if (direct) return;
+  // Other types and Pack32, element by element.
+  const float* value = room.as<float>();
+  for_each_weight(p, [&](size_t o, size_t i, size_t ky, size_t kx) {
+    store_weight(dw, weight_offset(dw, o, i, ky, kx), *value++);
+  });
 }
 
 void ConvolutionFilter::bias_gradient(size_t batch, const ImageSource& g, const Tensor& db) {
@@ -178,7 +173,7 @@ void ConvolutionFilter::backward(const BackwardCall& call) {
   // g in scratch, where a slab cannot make it.
   const bool own_g = batch > 0 && (wanted.recompute || p.activation.is_rowwise());
   const Tensor g_tensor = dense_image(p.y);
-  ScratchShelf::Lease g_room(scratch_, own_g ? checked_mul(batch, p.y.count, p.op()) * sizeof(float) : 0);
+  ScratchShelf::Lease g_room(scratch_, own_g ? batch_bytes(batch, g_tensor.count, g_tensor, p.op(), "out_stride") : 0);
   if (own_g) {
     if (wanted.recompute) {
       ImageTarget linear{&g_tensor, g_room.data(), p.y.count};

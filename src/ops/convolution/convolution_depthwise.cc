@@ -10,8 +10,7 @@
 namespace bnns {
 namespace {
 
-constexpr size_t kSlabFloats = 64 * 1024;
-
+constexpr size_t kPlaneFloats = 64 * 1024;  // of a slab: 256 KB
 constexpr size_t kSinkPixels = 1024;
 
 // Rows that make a part for a sink.
@@ -24,9 +23,9 @@ size_t rows_at_a_time(const PatchAxis& y, const PatchAxis& x) {
   PixelBlock block;
   block.n1 = 1, block.v1 = x.pixels;
   block.u1 = y.pixels;
-  if (slab_floats(y, x, block, 1) <= kSlabFloats) return y.pixels;
+  if (slab_floats(y, x, block, 1) <= kPlaneFloats) return y.pixels;
   size_t rows = sink_rows(x);
-  for (block.u1 = 2 * rows; block.u1 < y.pixels && slab_floats(y, x, block, 1) <= kSlabFloats; block.u1 += rows) {
+  for (block.u1 = 2 * rows; block.u1 < y.pixels && slab_floats(y, x, block, 1) <= kPlaneFloats; block.u1 += rows) {
     rows = block.u1;
   }
   return std::min(rows, y.pixels);
@@ -109,7 +108,7 @@ void depthwise_down(const ConvolutionMap& map, size_t batch, const ImageSource& 
   const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
   const size_t tasks = batch * map.groups, floats = plane_floats(y, x);
   threads = threads_for(threads, tasks, tasks * (map.y.large * map.x.large + y.pixels * x.pixels) * sizeof(float));
-  ScratchShelf::Lease room(scratch, threads * floats * sizeof(float));
+  ScratchShelf::Lease room(scratch, scratch_bytes(threads, floats));
   parallel_for(tasks, threads, [&](size_t task, size_t worker) {
     const size_t c = task % map.groups;
     run_plane(y, x, task / map.groups, c, source, target, w.data + static_cast<ptrdiff_t>(c) * w.group, w,
@@ -132,7 +131,7 @@ void depthwise_up(const ConvolutionMap& map, size_t batch, const ImageSource& so
   const size_t tasks = batch * map.groups;
   threads =
       threads_for(threads, tasks, tasks * (map.y.large * map.x.large + map.y.small * map.x.small) * sizeof(float));
-  ScratchShelf::Lease room(scratch, threads * floats * sizeof(float));
+  ScratchShelf::Lease room(scratch, scratch_bytes(threads, floats));
   parallel_for(tasks, threads, [&](size_t task, size_t worker) {
     const size_t c = task % map.groups;
     for (size_t p = 0; p < phases_y * phases_x; ++p) {
@@ -152,7 +151,7 @@ void depthwise_weights(const ConvolutionMap& map, size_t batch, const ImageSourc
   const size_t sums_floats = round_up(2 * taps, 16), stage = round_up(step * x.pixels + 2 * x.pixels, 16);
   const size_t floats = sums_floats + PhaseTaps::floats(taps) + slab_room(y, x) + stage;
   threads = threads_for(threads, map.groups, batch * map.groups * map.y.large * map.x.large * sizeof(float));
-  ScratchShelf::Lease room(scratch, threads * floats * sizeof(float));
+  ScratchShelf::Lease room(scratch, scratch_bytes(threads, floats));
   const bool dense = small.plain();
   parallel_for(map.groups, threads, [&](size_t c, size_t worker) {
     float* own = room.as<float>() + worker * floats;

@@ -17,43 +17,26 @@ __extension__ typedef __int128 Wide;  // iscale times a sum of 32-bit products p
 
 // f32 in a layout with constant strides is read in place; anything else becomes dense (O, I / groups, kh, kw).
 size_t ConvolutionFilter::weight_room_floats() const {
-  const Tensor& w = problem_.w;
-  const bool in_place = w.type == BNNSDataTypeFloat32 && w.layout != BNNSDataLayoutConvolutionWeightsOIHW_Pack32;
-  return (in_place ? 0 : round_up(w.size[0] * w.size[1] * w.size[2] * w.size[3], 16)) + round_up(problem_.outputs, 16);
+  return (is_f32_in_place(problem_.w) ? 0 : round_up(problem_.w.count, 16)) + bias_room_floats();
+}
+
+size_t ConvolutionFilter::bias_room_floats() const {
+  return problem_.has_bias() && !Elements(problem_.b).direct() ? round_up(problem_.outputs, 16) : 0;
 }
 
 WeightView ConvolutionFilter::weights(float* room) const {
-  const ConvolutionProblem& p = problem_;
   const Tensor& w = weights_.tensor();
-  const size_t kw = w.size[0], kh = w.size[1], inputs = p.inputs / p.map.groups;
-  ptrdiff_t o_stride, i_stride;
   WeightView view;
-  if (w.type == BNNSDataTypeFloat32 && w.layout != BNNSDataLayoutConvolutionWeightsOIHW_Pack32) {
-    const auto at = [&](size_t o, size_t i, size_t ky, size_t kx) {
-      return static_cast<ptrdiff_t>(weight_offset(w, o, i, ky, kx));
-    };
-    const ptrdiff_t first = at(0, 0, 0, 0);
+  const size_t first = weight_strides(problem_, w, &view);
+  if (is_f32_in_place(w)) {
     view.data = static_cast<const float*>(w.data) + first;
-    view.x = kw > 1 ? at(0, 0, 0, 1) - first : 1;
-    view.y = kh > 1 ? at(0, 0, 1, 0) - first : static_cast<ptrdiff_t>(kw);
-    i_stride = inputs > 1 ? at(0, 1, 0, 0) - first : static_cast<ptrdiff_t>(kw * kh);
-    o_stride = p.outputs > 1 ? at(1, 0, 0, 0) - first : 0;
-  } else {
-    float* to = room + round_up(p.outputs, 16);
-    view.data = to;
-    for (size_t o = 0; o < p.outputs; ++o) {
-      for (size_t i = 0; i < inputs; ++i) {
-        for (size_t ky = 0; ky < kh; ++ky) {
-          for (size_t kx = 0; kx < kw; ++kx) *to++ = load_element(w, w.data, weight_offset(w, o, i, ky, kx));
-        }
-      }
-    }
-    view.x = 1, view.y = static_cast<ptrdiff_t>(kw);
-    i_stride = static_cast<ptrdiff_t>(kw * kh), o_stride = static_cast<ptrdiff_t>(kw * kh * inputs);
+    return view;
   }
-  view.group = static_cast<ptrdiff_t>(p.outputs / p.map.groups) * o_stride;
-  view.small = p.transposed ? i_stride : o_stride;
-  view.large = p.transposed ? o_stride : i_stride;
+  float* to = room + bias_room_floats();
+  view.data = to;
+  for_each_weight(problem_, [&](size_t o, size_t i, size_t ky, size_t kx) {
+    *to++ = load_element(w, w.data, weight_offset(w, o, i, ky, kx));
+  });
   return view;
 }
 
@@ -65,9 +48,13 @@ const float* ConvolutionFilter::bias(float* room) const {
 void ConvolutionFilter::run_down(size_t batch, const ImageSource& source, const ImageTarget& target,
                                  const WeightView& w) {
   const ConvolutionMap& m = problem_.map;
+  const PatchAxis y = down_axis(m.y), x = down_axis(m.x);
+  if (y.taps == 0 || x.taps == 0) {
+    return fill_without_taps(y, x, batch, m.groups * m.small_channels, target, options_.n_threads);
+  }
   if (is_depthwise(m)) return depthwise_down(m, batch, source, target, w, scratch_, options_.n_threads);
-  const PatchProduct product(down_axis(m.y), down_axis(m.x), m.groups, m.small_channels, m.large_channels, w, w.small,
-                             w.large, batch, target, options_.n_threads);
+  const PatchProduct product(y, x, m.groups, m.small_channels, m.large_channels, w, w.small, w.large, batch, target,
+                             options_.n_threads);
   ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
   product.run(source, workspace.data());
 }
@@ -130,21 +117,26 @@ void ConvolutionFilter::forward(size_t batch, const void* in, size_t in_stride, 
     y.activation = p.activation;
     return apply(batch, x, y, weights(room.as<float>()));
   }
-  apply(batch, x, y, weights(room.as<float>()));
-  softmax_rows(batch, y);
+  // Row-wise: y first takes the linear values; a type that would round them leaves that to scratch.
+  const bool rounds = p.y.type != BNNSDataTypeFloat32;
+  const Tensor dense = dense_image(p.y);
+  ScratchShelf::Lease values(scratch_, rounds ? batch_bytes(batch, dense.count, dense, p.op(), "out_stride") : 0);
+  const ImageTarget linear = rounds ? ImageTarget{&dense, values.data(), dense.count, false, y.bias}
+                                    : ImageTarget{&p.y, out, out_stride, false, y.bias};
+  apply(batch, x, linear, weights(room.as<float>()));
+  softmax_rows(batch, {linear.tensor, linear.data, linear.batch_stride}, y);
 }
 
 // A fused softmax runs along o_desc.size[0], the rows of the image (K10).
-void ConvolutionFilter::softmax_rows(size_t batch, const ImageTarget& y) {
+void ConvolutionFilter::softmax_rows(size_t batch, const ImageSource& linear, const ImageTarget& y) {
   const ConvolutionProblem& p = problem_;
   const size_t width = p.y.size[0], height = p.y.size[1], tasks = batch * p.outputs;
   const size_t threads = threads_for(options_.n_threads, tasks, tasks * width * height * sizeof(float));
   ScratchShelf::Lease room(scratch_, threads * 2 * width * sizeof(float));
-  const ImageSource values{&p.y, y.data, y.batch_stride};
   parallel_for(tasks, threads, [&](size_t task, size_t worker) {
     float* own = room.as<float>() + worker * 2 * width;
     for (size_t row = 0; row < height; ++row) {
-      const float* from = values.row(task / p.outputs, task % p.outputs, row, 0, width, own);
+      const float* from = linear.row(task / p.outputs, task % p.outputs, row, 0, width, own);
       activation_forward(p.activation, from, own + width, width);
       store_run(y, task / p.outputs, task % p.outputs, row, 0, 1, own + width, width);
     }

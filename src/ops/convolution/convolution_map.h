@@ -35,11 +35,28 @@ struct PatchAxis {
   size_t kernel_first = 0, kernel_step = 1;
 };
 
+// Taps at either end that no pixel sees inside the source only ever read zeros: without them the reach of an axis is
+// bounded by the two images, however large padding and dilation are. All taps may go.
+inline void drop_idle_taps(PatchAxis* p) {
+  const ptrdiff_t across = static_cast<ptrdiff_t>(p->pixels - 1) * p->step;
+  const auto idle = [&](size_t j) {
+    const ptrdiff_t low = static_cast<ptrdiff_t>(j) * p->tap + p->offset;
+    return low >= static_cast<ptrdiff_t>(p->extent) || low + across < 0;
+  };
+  while (p->taps > 0 && idle(p->taps - 1)) --p->taps;
+  size_t first = 0;
+  while (first < p->taps && idle(first)) ++first;
+  p->taps -= first;
+  p->offset += static_cast<ptrdiff_t>(first) * p->tap;
+  p->kernel_first += first * p->kernel_step;
+}
+
 inline PatchAxis down_axis(const ConvolutionAxis& a) {
   PatchAxis p;
   p.pixels = a.small, p.taps = a.kernel, p.extent = a.large;
   p.step = static_cast<ptrdiff_t>(a.stride), p.tap = static_cast<ptrdiff_t>(a.dilation);
   p.offset = -static_cast<ptrdiff_t>(a.pad);
+  drop_idle_taps(&p);
   return p;
 }
 
@@ -58,6 +75,7 @@ inline PatchAxis up_axis(const ConvolutionAxis& a, size_t phase) {
   if (p.kernel_first < a.kernel) {
     p.taps = (a.kernel - 1 - p.kernel_first) / p.kernel_step + 1;
     p.offset = (start - d * static_cast<ptrdiff_t>(p.kernel_first)) / s;
+    drop_idle_taps(&p);
   }
   return p;
 }
@@ -69,10 +87,16 @@ struct ConvolutionMap {
   size_t small_channels = 0, large_channels = 0;  // per group
 };
 
-// f32 weights of group 0, in any order; group g is g * group further.
-struct WeightView {
-  const float* data = nullptr;
+// f32 weights of group 0 in any order, to read or to write; group g is g * group further.
+struct WeightStrides {
   ptrdiff_t group = 0, small = 0, large = 0, y = 0, x = 0;
+};
+struct WeightView : WeightStrides {
+  const float* data = nullptr;
+};
+struct WeightTarget : WeightStrides {
+  float* data = nullptr;
+  bool accumulate = false;
 };
 
 }  // namespace bnns

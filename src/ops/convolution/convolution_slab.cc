@@ -1,6 +1,7 @@
 #include "src/ops/convolution/convolution_slab.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "src/core/checked.h"
@@ -32,8 +33,7 @@ size_t phase_length(const PatchAxis& x, const PixelBlock& block) {
   return div_up(Reach(x, block.v0, block.v1).size(), static_cast<size_t>(x.step));
 }
 
-// Whether any tap reads source row `at` rows above the reach's low end (every row is read unless the step is larger
-// than the kernel).
+// Whether any tap reads source row `at` rows above the reach's low end (every row is, with step and dilation 1).
 bool row_is_read(const PatchAxis& y, size_t at, size_t pixels) {
   const ptrdiff_t low = lowest_tap(y);
   for (size_t j = 0; j < y.taps; ++j) {
@@ -70,8 +70,11 @@ const float* ImageSource::row(size_t n, size_t c, size_t y_row, size_t first, si
 
 size_t slab_floats(const PatchAxis& y, const PatchAxis& x, const PixelBlock& block, size_t channels) {
   const size_t rows = Reach(y, block.u0, block.u1).size();
-  const size_t row = phase_length(x, block) * static_cast<size_t>(x.step);
-  return round_up(block.samples() * channels * rows * row + 2 * x.extent, 16) + 16;
+  size_t floats = phase_length(x, block);
+  for (const size_t factor : {static_cast<size_t>(x.step), rows, channels, block.samples()}) {
+    if (__builtin_mul_overflow(floats, factor, &floats) || floats > kNoRoom) return kNoRoom;
+  }
+  return std::min(kNoRoom, round_up(floats + 2 * x.extent, 16) + 16);
 }
 
 Slab make_slab(const ImageSource& source, const PatchAxis& y, const PatchAxis& x, const PixelBlock& block, size_t c0,
@@ -97,9 +100,10 @@ Slab make_slab(const ImageSource& source, const PatchAxis& y, const PatchAxis& x
     const ptrdiff_t begin = std::clamp<ptrdiff_t>(columns.low, 0, static_cast<ptrdiff_t>(x.extent));
     const ptrdiff_t end = std::clamp<ptrdiff_t>(columns.high, begin, static_cast<ptrdiff_t>(x.extent));
     const auto count = static_cast<size_t>(end - begin);
+    const bool gaps = y.step != 1 || std::abs(y.tap) != 1;
     for (size_t n = block.n0; n < block.n1; ++n) {
       for (size_t r = 0; r < rows.size(); ++r) {
-        if (static_cast<size_t>(y.step) > 1 && !row_is_read(y, r, block.rows())) continue;
+        if (gaps && !row_is_read(y, r, block.rows())) continue;
         const ptrdiff_t source_row = rows.low + static_cast<ptrdiff_t>(r);
         const bool empty = source_row < 0 || source_row >= static_cast<ptrdiff_t>(y.extent) || count == 0;
         float* to = room + (n - block.n0) * slab.sample_stride + r * slab.row_stride;

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
+#include "src/core/checked.h"
 #include "src/core/tensor.h"
 #include "src/ops/activation/activation.h"
 #include "src/ops/convolution/convolution_map.h"
@@ -65,8 +67,16 @@ struct Slab {
   }
 };
 
-// Floats that a slab of this block and so many channels takes at most, and room for one row.
+// Floats that a slab of this block and so many channels takes at most, and room for one row; kNoRoom if that is beyond
+// any memory.
+inline constexpr size_t kNoRoom = SIZE_MAX / 64;
 size_t slab_floats(const PatchAxis& y, const PatchAxis& x, const PixelBlock& block, size_t channels);
+
+// Bytes of a call's scratch: so many floats for each thread, and some for all.
+inline size_t scratch_bytes(size_t threads, size_t thread_floats, size_t shared_floats = 0) {
+  const size_t floats = checked_add(shared_floats, checked_mul(threads, thread_floats, "scratch"), "scratch");
+  return checked_mul(floats, sizeof(float), "scratch");
+}
 
 // Fills room (slab_floats of it, or nothing where the source serves as it is) and returns the slab of channels
 // [c0, c0 + channels).

@@ -1,5 +1,5 @@
-// Convolution and transposed convolution: reference, kernels against it, gradients, properties. Layouts, types and
-// activations are in convolution_forms_test.cc, refusals in convolution_misuse_test.cc.
+// Convolution and transposed convolution: reference, kernels against it, gradients, properties. Layouts, types,
+// activations, refusals, scratch and bug classes have files of their own.
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,6 @@ namespace bnns {
 namespace {
 
 using namespace bnns::testing;
-
-const auto kExact = [](size_t) { return 0.0; };
 
 // ---- 1. The reference: worked by hand, and against central differences --------------------------------------------
 
@@ -76,23 +74,9 @@ TEST(Convolution, Vectors) {
 
 // ---- 2. Kernels against the reference -----------------------------------------------------------------------------
 
-struct Named {
-  const char* name;
-  ConvolutionShape shape;
-};
-
-ConvolutionShape make_shape(size_t n, size_t i, size_t ih, size_t iw, size_t o, size_t k, size_t stride, size_t pad,
-                            size_t groups = 1, size_t dilation = 1, bool transposed = false) {
-  ConvolutionShape s;
-  s.transposed = transposed;
-  s.n = n, s.i = i, s.ih = ih, s.iw = iw, s.o = o, s.kh = s.kw = k, s.sy = s.sx = stride, s.top = s.left = pad;
-  s.groups = groups, s.dy = s.dx = dilation;
-  return fitted(s);
-}
-
 // Every path of the implementation table at least once: merged samples, whole rows, pieces of rows, several depth
 // blocks, many taps, weights in place and packed, slices, phases, groups, depthwise.
-std::vector<Named> cases() {
+std::vector<NamedShape> cases() {
   return {
       {"point", make_shape(1, 1, 1, 1, 1, 1, 1, 0)},
       {"lenet1", make_shape(2, 1, 28, 28, 6, 5, 1, 2)},
@@ -141,7 +125,7 @@ void expect_reference(const ConvolutionShape& s, const ConvolutionResults& got, 
 // Small integers: every sum is exact, so kernels equal the reference. Buffers end at guard pages, results are poisoned.
 TEST(Convolution, ExactOnIntegers) {
   for_each_isa([&] {
-    for (const Named& c : cases()) {
+    for (const NamedShape& c : cases()) {
       SCOPED_TRACE(c.name + std::string(": ") + text(c.shape));
       Random random(c.shape.x_count());
       const auto x = random.integers(c.shape.x_count()), w = random.integers(c.shape.w_count()),
@@ -156,7 +140,7 @@ TEST(Convolution, ExactOnIntegers) {
 // Ordinary data: |error| <= 2 eps k sum |terms| for sums of k terms.
 TEST(Convolution, WithinTheBoundOnRealData) {
   for_each_isa([&] {
-    for (const Named& c : cases()) {
+    for (const NamedShape& c : cases()) {
       const ConvolutionShape& s = c.shape;
       if (s.transposed && s.groups > 1) continue;  // has no gradient
       SCOPED_TRACE(c.name);
@@ -186,11 +170,11 @@ TEST(Convolution, WithinTheBoundOnRealData) {
 // ---- 3. Properties ------------------------------------------------------------------------------------------------
 
 TEST(Convolution, SameBitsForAnyNumberOfThreads) {
-  std::vector<Named> all = cases();
+  std::vector<NamedShape> all = cases();
   all.push_back({"slices", make_shape(9, 16, 20, 20, 24, 3, 1, 1)});
   all.push_back({"blocks of dW", make_shape(3, 64, 9, 9, 300, 3, 1, 1)});
   for_each_isa([&] {
-    for (const Named& c : all) {
+    for (const NamedShape& c : all) {
       SCOPED_TRACE(c.name);
       Random random(11);
       const auto x = random.normals(c.shape.x_count()), w = random.normals(c.shape.w_count()),

@@ -31,6 +31,22 @@ inline ConvolutionShape fitted(ConvolutionShape s, size_t bottom = SIZE_MAX, siz
   return s;
 }
 
+struct NamedShape {
+  const char* name;
+  ConvolutionShape shape;
+};
+
+inline ConvolutionShape make_shape(size_t n, size_t i, size_t ih, size_t iw, size_t o, size_t k, size_t stride,
+                                   size_t pad, size_t groups = 1, size_t dilation = 1, bool transposed = false) {
+  ConvolutionShape s;
+  s.transposed = transposed;
+  s.n = n, s.i = i, s.ih = ih, s.iw = iw, s.o = o, s.kh = s.kw = k, s.sy = s.sx = stride, s.top = s.left = pad;
+  s.groups = groups, s.dy = s.dx = dilation;
+  return fitted(s);
+}
+
+inline const auto kExact = [](size_t) { return 0.0; };  // a bound for within
+
 inline std::string text(const ConvolutionShape& s) {
   const auto n = [](size_t v) { return std::to_string(v); };
   return std::string(s.transposed ? "transposed " : "") + "n" + n(s.n) + " " + n(s.i) + "x" + n(s.ih) + "x" + n(s.iw) +

@@ -11,49 +11,23 @@
 namespace bnns {
 namespace {
 
-constexpr size_t kRows = 448;            // (l, k) of a block
-constexpr size_t kColumns = 256;         // s of a block
-constexpr size_t kPixels = 256;          // depth of one step: patches half a megabyte
-constexpr size_t kTasks = 16;            // wanted, by slices if blocks of dW are few
-constexpr size_t kSliceBytes = 2 << 20;  // all slices together
-constexpr size_t kSliceWork = 1 << 18;   // multiply-adds that are worth a slice
-constexpr size_t kSlabFloats = 192 * 1024;
+constexpr size_t kRows = 448;               // (l, k) of a block
+constexpr size_t kColumns = 256;            // s of a block
+constexpr size_t kPixels = 256;             // depth of one step: patches half a megabyte
+constexpr size_t kTasks = 16;               // wanted, by slices if blocks of dW are few
+constexpr size_t kSliceBytes = 2 << 20;     // all slices together
+constexpr size_t kSliceWork = 1 << 18;      // multiply-adds that are worth a slice
+constexpr size_t kWeightSlab = 120 * 1024;  // floats: 480 KB, so that all buffers of a thread stay below 2 MB
 constexpr size_t kSlack = 16;
 
 }  // namespace
 
 WeightProduct::WeightProduct(const ConvolutionMap& map, size_t batch, size_t threads)
-    : map_(map), y_(down_axis(map.y)), x_(down_axis(map.x)), batch_(batch), kernels_(tile_kernels(isa())) {
-  // Depth: whole samples where planes are small, else whole rows, else pieces of a row.
-  const size_t plane = y_.pixels * x_.pixels;
-  block_rows_ = y_.pixels, block_width_ = x_.pixels;
-  if (2 * plane <= kPixels) {
-    block_samples_ = std::clamp<size_t>(kPixels / plane, 1, std::max<size_t>(1, batch));
-  } else if (x_.pixels <= kPixels) {
-    block_rows_ = div_up(y_.pixels, div_up(y_.pixels, std::max<size_t>(1, kPixels / x_.pixels)));
-  } else {
-    block_rows_ = 1;
-    block_width_ = round_up(div_up(x_.pixels, div_up(x_.pixels, kPixels)), 16);
-  }
-  const size_t across = div_up(x_.pixels, block_width_), down = div_up(y_.pixels, block_rows_);
-  pixel_blocks_ = div_up(batch, block_samples_) * down * across;
-  const size_t pixels = block_samples_ * block_rows_ * block_width_;
-  PixelBlock largest;
-  largest.n1 = block_samples_, largest.u1 = block_rows_, largest.v1 = block_width_;
-
-  const size_t taps = y_.taps * x_.taps;
-  if (taps <= kRows) {
-    tap_block_ = taps;
-    channel_block_ = std::min(map.large_channels, kRows / taps);
-    while (channel_block_ > 1 && slab_floats(y_, x_, largest, channel_block_) > kSlabFloats) --channel_block_;
-    channel_block_ = div_up(map.large_channels, div_up(map.large_channels, channel_block_));
-    row_blocks_ = div_up(map.large_channels, channel_block_);
-  } else {
-    channel_block_ = 1;
-    tap_block_ = div_up(taps, div_up(taps, kRows));
-    row_blocks_ = map.large_channels * div_up(taps, tap_block_);
-  }
-  const size_t rows = channel_block_ * tap_block_;
+    : map_(map), y_(down_axis(map.y)), x_(down_axis(map.x)), kernels_(tile_kernels(isa())) {
+  pixels_ = make_pixel_blocks(y_, x_, batch, kPixels, 16, false, kWeightSlab);
+  rows_ = ChannelTapBlocks(y_, x_, map.large_channels, kRows, pixels_, kWeightSlab);
+  row_blocks_ = rows_.count();
+  const size_t pixels = pixels_.pixels(), taps = y_.taps * x_.taps, rows = rows_.largest();
   tile_rows_ = div_up(rows, div_up(rows, kernels_.rows));
   column_block_ = std::min(map.small_channels, kColumns);
   column_block_ = div_up(map.small_channels, div_up(map.small_channels, column_block_));
@@ -62,11 +36,11 @@ WeightProduct::WeightProduct(const ConvolutionMap& map, size_t batch, size_t thr
   c_floats_ = rows * c_stride_;
 
   const size_t blocks = map.groups * row_blocks_ * column_blocks_;
-  const size_t work = map.groups * map.large_channels * taps * map.small_channels * plane * batch;
+  const size_t work = map.groups * map.large_channels * taps * map.small_channels * y_.pixels * x_.pixels * batch;
   slices_ = 1;
   if (2 * blocks <= kTasks) {
     slices_ = std::min(
-        {kTasks / blocks, pixel_blocks_, kSliceBytes / (blocks * c_floats_ * sizeof(float)), work / kSliceWork});
+        {kTasks / blocks, pixels_.count(), kSliceBytes / (blocks * c_floats_ * sizeof(float)), work / kSliceWork});
     slices_ = std::max<size_t>(1, slices_);
   }
   threads_ = threads_for(threads, blocks * slices_, work / 2);
@@ -76,31 +50,10 @@ WeightProduct::WeightProduct(const ConvolutionMap& map, size_t batch, size_t thr
   patch_stride_ = (round_up(pixels, 16) / 16 | 1) * 16;
   patch_floats_ = round_up(rows * patch_stride_, 16) + kSlack;
   panel_floats_ = round_up(div_up(column_block_, kernels_.columns) * (pixels * kernels_.columns + kSlack), 16);
-  slab_floats_ = round_up(slab_floats(y_, x_, largest, channel_block_), 16);
+  slab_floats_ = round_up(slab_floats(y_, x_, pixels_.at(0), rows_.channel_step), 16);
   stage_floats_ = round_up(column_block_ * pixels + 2 * x_.pixels, 16);
   thread_floats_ =
       patch_floats_ + panel_floats_ + slab_floats_ + stage_floats_ + (slices_ == 1 ? round_up(c_floats_, 16) : 0);
-}
-
-WeightProduct::Rows WeightProduct::row_block(size_t index) const {
-  const size_t taps = y_.taps * x_.taps;
-  if (tap_block_ == taps) {
-    return {index * channel_block_, std::min(map_.large_channels, (index + 1) * channel_block_), 0, taps};
-  }
-  const size_t parts = div_up(taps, tap_block_), l = index / parts, part = index % parts;
-  return {l, l + 1, part * tap_block_, std::min(taps, (part + 1) * tap_block_)};
-}
-
-PixelBlock WeightProduct::pixel_block(size_t index) const {
-  PixelBlock b;
-  const size_t across = div_up(x_.pixels, block_width_), down = div_up(y_.pixels, block_rows_);
-  b.v0 = index % across * block_width_;
-  b.v1 = std::min(x_.pixels, b.v0 + block_width_);
-  b.u0 = index / across % down * block_rows_;
-  b.u1 = std::min(y_.pixels, b.u0 + block_rows_);
-  b.n0 = index / (across * down) * block_samples_;
-  b.n1 = std::min(batch_, b.n0 + block_samples_);
-  return b;
 }
 
 // Panels [pixel][channel] of S, transposed from rows of pixels; rows that are not plain and dense are staged first.
@@ -136,7 +89,7 @@ void WeightProduct::run_task(const ImageSource& small, const ImageSource& large,
   const size_t blocks = map_.groups * row_blocks_ * column_blocks_, slice = task / blocks, index = task % blocks;
   const size_t row_index = index % row_blocks_, column = index / row_blocks_ % column_blocks_ * column_block_;
   const size_t group = index / row_blocks_ / column_blocks_;
-  const Rows rows = row_block(row_index);
+  const ChannelTaps rows = rows_.at(row_index);
   const size_t columns = std::min(column_block_, map_.small_channels - column);
   float *patches = scratch, *panels = patches + patch_floats_, *slab_room = panels + panel_floats_;
   float *stage = slab_room + slab_floats_, *own = stage + stage_floats_;
@@ -151,12 +104,14 @@ void WeightProduct::run_task(const ImageSource& small, const ImageSource& large,
   g.b_stride = static_cast<ptrdiff_t>(kernels_.columns);
   g.c = slices_ > 1 ? slices + (slice * blocks + index) * c_floats_ : own;
   g.c_stride = c_stride_;
-  const size_t end = (slice + 1) * pixel_blocks_ / slices_;
-  for (size_t p = slice * pixel_blocks_ / slices_; p < end; ++p) {
-    const PixelBlock block = pixel_block(p);
-    const size_t pixels = block.pixels(), channels = rows.l1 - rows.l0;
-    const Slab slab = make_slab(large, y_, x_, block, group * map_.large_channels + rows.l0, channels, slab_room);
-    copy_patches({&slab, channels, rows.t0, rows.t1, block.rows(), block.width(), 0, pixels}, patch_stride_, patches);
+  const size_t pixel_blocks = pixels_.count(), end = (slice + 1) * pixel_blocks / slices_;
+  for (size_t p = slice * pixel_blocks / slices_; p < end; ++p) {
+    const PixelBlock block = pixels_.at(p);
+    const size_t pixels = block.pixels();
+    const Slab slab =
+        make_slab(large, y_, x_, block, group * map_.large_channels + rows.c0, rows.channels(), slab_room);
+    copy_patches({&slab, rows.channels(), rows.t0, rows.t1, block.rows(), block.width(), 0, pixels}, patch_stride_,
+                 patches);
     pack_small(small, block, group * map_.small_channels + column, columns, stage, panels);
     g.depth = pixels;
     g.b_panel_stride = static_cast<ptrdiff_t>(pixels * kernels_.columns + kSlack);
@@ -169,16 +124,16 @@ void WeightProduct::run_task(const ImageSource& small, const ImageSource& large,
 // dW = or += the slices of one block, added in order.
 void WeightProduct::store(const WeightTarget& target, size_t group, size_t row_index, size_t column, const float* c,
                           size_t slices) const {
-  const Rows rows = row_block(row_index);
+  const ChannelTaps rows = rows_.at(row_index);
   const size_t columns = std::min(column_block_, map_.small_channels - column);
   const size_t slice_stride = map_.groups * row_blocks_ * column_blocks_ * c_floats_;
   constexpr size_t kStep = 16;  // columns: a cache line of c
   for (size_t s0 = 0; s0 < columns; s0 += kStep) {
     for (size_t s = s0; s < std::min(columns, s0 + kStep); ++s) {
       float* to = target.data + static_cast<ptrdiff_t>(group) * target.group +
-                  static_cast<ptrdiff_t>(column + s) * target.small + static_cast<ptrdiff_t>(rows.l0) * target.large;
+                  static_cast<ptrdiff_t>(column + s) * target.small + static_cast<ptrdiff_t>(rows.c0) * target.large;
       const float* from = c + s;
-      for (size_t l = rows.l0; l < rows.l1; ++l, to += target.large) {
+      for (size_t l = rows.c0; l < rows.c1; ++l, to += target.large) {
         size_t ky = rows.t0 / x_.taps, kx = rows.t0 % x_.taps;
         for (size_t t = rows.t0; t < rows.t1; ++t, from += c_stride_) {
           float sum = *from;

@@ -11,32 +11,20 @@
 #include <cstddef>
 
 #include "src/gemm/kernels.h"
-#include "src/ops/convolution/convolution_slab.h"
+#include "src/ops/convolution/convolution_blocks.h"
 
 namespace bnns {
 
-// f32 weights to write, group 0; strides as in WeightView.
-struct WeightTarget {
-  float* data = nullptr;
-  ptrdiff_t group = 0, small = 0, large = 0, y = 0, x = 0;
-  bool accumulate = false;
-};
-
 class WeightProduct {
  public:
+  // The batch has samples, and some pixel of the small image sees the large one. The target is that of the first tap
+  // of down_axis.
   WeightProduct(const ConvolutionMap& map, size_t batch, size_t threads);
 
-  size_t workspace_bytes() const { return (slice_floats_ + threads_ * thread_floats_) * sizeof(float); }
+  size_t workspace_bytes() const { return scratch_bytes(threads_, thread_floats_, slice_floats_); }
   void run(const ImageSource& small, const ImageSource& large, const WeightTarget& target, void* workspace) const;
 
  private:
-  // Rows (l, k) of a task's block: whole channels, or a part of one channel's taps.
-  struct Rows {
-    size_t l0, l1, t0, t1;
-    size_t size() const { return (l1 - l0) * (t1 - t0); }
-  };
-  Rows row_block(size_t index) const;
-  PixelBlock pixel_block(size_t index) const;
   void run_task(const ImageSource& small, const ImageSource& large, const WeightTarget& target, size_t task,
                 float* slices, float* scratch) const;
   void pack_small(const ImageSource& small, const PixelBlock& block, size_t first, size_t columns, float* room,
@@ -46,11 +34,10 @@ class WeightProduct {
 
   ConvolutionMap map_;
   PatchAxis y_, x_;
-  size_t batch_;
   TileKernels kernels_;
-  size_t channel_block_, tap_block_, row_blocks_, tile_rows_;
-  size_t column_block_, column_blocks_, c_stride_, c_floats_;
-  size_t block_samples_ = 1, block_rows_ = 1, block_width_ = 1, pixel_blocks_ = 0;
+  PixelBlocks pixels_;     // depth
+  ChannelTapBlocks rows_;  // (l, k)
+  size_t row_blocks_, tile_rows_, column_block_, column_blocks_, c_stride_, c_floats_;
   size_t patch_stride_, patch_floats_, panel_floats_, slab_floats_, stage_floats_;
   size_t slices_, threads_, slice_floats_, thread_floats_;
 };

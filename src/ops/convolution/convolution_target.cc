@@ -1,0 +1,64 @@
+#include "src/ops/convolution/convolution_target.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "src/core/convert.h"
+#include "src/core/elements.h"
+#include "src/core/parallel.h"
+#include "src/ops/convolution/convolution_kernels.h"
+
+namespace bnns {
+
+void fill_without_taps(const PatchAxis& y, const PatchAxis& x, size_t batch, size_t channels, const ImageTarget& target,
+                       size_t threads) {
+  if (target.accumulate) return;
+  const size_t tasks = batch * channels;
+  parallel_for(tasks, threads_for(threads, tasks, tasks * y.pixels * x.pixels * sizeof(float)),
+               [&](size_t task, size_t) {
+                 const size_t n = task / channels, c = task % channels;
+                 float values[64];
+                 std::fill_n(values, 64, target.bias ? target.bias[c] : 0.0f);
+                 if (!target.activation.is_identity()) activation_forward(target.activation, values, values, 64);
+                 for (size_t u = 0; u < y.pixels; ++u) {
+                   for (size_t v = 0; v < x.pixels; v += 64) {
+                     store_run(target, n, c, y.target_first + u * y.target_step, x.target_first + v * x.target_step,
+                               x.target_step, values, std::min<size_t>(64, x.pixels - v));
+                   }
+                 }
+               });
+}
+
+void store_run(const ImageTarget& target, size_t sample, size_t channel, size_t row, size_t first, size_t step,
+               const float* values, size_t count) {
+  const Tensor& t = *target.tensor;
+  const size_t offset = sample * target.batch_stride + channel * t.stride[2] + row * t.stride[1] + first * t.stride[0];
+  if (t.type == BNNSDataTypeFloat32) {
+    float* to = static_cast<float*>(target.data) + offset;
+    const size_t stride = step * t.stride[0];
+    if (stride == 1) {
+      if (target.accumulate) return add_values(values, to, count);
+      std::memcpy(to, values, count * sizeof(float));
+      return;
+    }
+    for (size_t i = 0; i < count; ++i) to[i * stride] = target.accumulate ? to[i * stride] + values[i] : values[i];
+    return;
+  }
+  if (step == 1 && t.stride[0] == 1 && !target.accumulate) {
+    uint16_t* to = static_cast<uint16_t*>(target.data) + offset;
+    if (t.type == BNNSDataTypeFloat16) return float_to_half(values, to, count);
+    if (t.type == BNNSDataTypeBFloat16) return float_to_bfloat16(values, to, count);
+  }
+  const Elements elements(t);
+  void* base = element_at(target.data, t.type, sample * target.batch_stride);
+  const size_t index = (channel * t.size[1] + row) * t.size[0] + first;
+  for (size_t i = 0; i < count; ++i) {
+    if (target.accumulate) {
+      elements.accumulate(base, index + i * step, 1, values + i);
+    } else {
+      elements.write(base, index + i * step, 1, values + i);
+    }
+  }
+}
+
+}  // namespace bnns
