@@ -110,42 +110,43 @@ FusedProblem make_fused_problem(size_t count, const BNNSFilterType* types, const
   if (!layers[0] || !layers[1]) fail_invalid("%s: layer_params[%d] is NULL", kOp, layers[0] ? 1 : 0);
   FusedProblem p;
   p.first = make_first(types[0], layers[0]);
-  if (types[1] == BNNSQuantization) {
-    fail_unsupported("%s: filter_type[1] is quantization, which is not offered yet", kOp);
-  }
-  if (!is_normalization(types[1])) {
+  const bool quantizes = types[1] == BNNSQuantization && !p.first.arithmetic;
+  if (!is_normalization(types[1]) && !quantizes) {
     fail_invalid("%s: filter_type[1] is %u (%s), expected batch, instance, layer or group normalization%s", kOp,
                  static_cast<unsigned>(types[1]), filter_type_name(types[1]),
                  p.first.arithmetic ? "" : " or quantization");
   }
   if ((p.first.convolution && p.first.convolution->integer) ||
       (p.first.fully_connected && p.first.fully_connected->integer)) {
-    fail_unsupported("%s: the first stage saturates integers; a normalization takes floats", kOp);
+    fail_unsupported("%s: the first stage saturates integers; the second stage takes floats", kOp);
   }
-  p.normalization =
-      make_normalization_problem(types[1], static_cast<const BNNSLayerParametersNormalization*>(layers[1]));
-  check_middle(p.first.out(), p.normalization.x);
+  if (quantizes) {
+    p.quantization = make_quantization_problem(static_cast<const BNNSLayerParametersQuantization*>(layers[1]));
+  } else {
+    p.normalization =
+        make_normalization_problem(types[1], static_cast<const BNNSLayerParametersNormalization*>(layers[1]));
+  }
+  check_middle(p.first.out(), quantizes ? p.quantization->x : p.normalization->x);
   make_dense(const_cast<Tensor&>(p.first.out()));
   return p;
 }
 
 FusedFilter::FusedFilter(const Options& options, const FusedProblem& problem)
-    : Filter(kKind, options),
-      shape_(problem.first),
-      normalization_(problem.normalization),
-      parameters_(problem.normalization, options),
-      scratch_(options),
-      state_(options) {
+    : Filter(kKind, options), shape_(problem.first), scratch_(options) {
   if (shape_.convolution) convolution_.emplace(options, *shape_.convolution);
   if (shape_.fully_connected) fully_connected_.emplace(options, *shape_.fully_connected);
   if (shape_.arithmetic) arithmetic_.emplace(options, *shape_.arithmetic);
+  if (problem.normalization) normalization_.emplace(*problem.normalization, options);
+  if (problem.quantization) {
+    quantization_.emplace(Quantization{*problem.quantization, QuantizationParameters(*problem.quantization, options)});
+  }
 }
 
 std::string FusedFilter::text() const {
   const std::string first = convolution_       ? convolution_->text()
                             : fully_connected_ ? fully_connected_->text()
                                                : arithmetic_->text();
-  return "fused " + first + " + " + normalization_.text();
+  return "fused " + first + " + " + (normalization_ ? normalization_->problem.text() : quantization_->problem.text());
 }
 
 }  // namespace bnns

@@ -17,6 +17,7 @@
 #include "src/ops/convolution/convolution.h"
 #include "src/ops/fully_connected/fully_connected.h"
 #include "src/ops/normalization/normalization.h"
+#include "src/ops/quantization/quantization.h"
 
 namespace bnns {
 
@@ -32,9 +33,11 @@ struct FusedFirst {
   size_t parameters() const { return arithmetic ? 0 : 2; }  // weights and bias
 };
 
+// One of the two second stages is there.
 struct FusedProblem {
   FusedFirst first;
-  NormalizationProblem normalization;
+  std::optional<NormalizationProblem> normalization;
+  std::optional<QuantizationProblem> quantization;
 };
 
 // Every check of BNNSFilterCreateFusedLayer.
@@ -66,8 +69,22 @@ class FusedFilter final : public Filter {
   std::string text() const override;
 
  private:
-  void run(size_t batch, const void* const* in, const size_t* in_stride, void* out, size_t out_stride,
-           NormalizationState* state);
+  struct Normalization {
+    NormalizationProblem problem;
+    NormalizationParameters parameters;
+    std::mutex mutex;  // guards state and the moving statistics
+    NormalizationState state;
+    Normalization(const NormalizationProblem& p, const Options& options)
+        : problem(p), parameters(p, options), state(options) {}
+  };
+  struct Quantization {
+    QuantizationProblem problem;
+    QuantizationParameters parameters;
+  };
+  const Tensor& out() const { return normalization_ ? normalization_->problem.y : quantization_->problem.y; }
+  void normalize(size_t batch, const void* const* in, const size_t* in_stride, void* out, size_t out_stride,
+                 NormalizationState* state);
+  void quantize(size_t batch, const void* const* in, const size_t* in_stride, void* out, size_t out_stride);
   void run_first(size_t batch, const void* const* in, const size_t* in_stride, float* middle, size_t middle_stride);
   void run_first_sample(size_t n, const void* const* in, const size_t* in_stride, float* middle);
   void first_backward(const FusedBackward& call, const BNNSNDArrayDescriptor& middle);
@@ -76,11 +93,9 @@ class FusedFilter final : public Filter {
   std::optional<ConvolutionFilter> convolution_;
   std::optional<FullyConnectedFilter> fully_connected_;
   std::optional<ArithmeticFilter> arithmetic_;
-  NormalizationProblem normalization_;
-  NormalizationParameters parameters_;
+  std::optional<Normalization> normalization_;
+  std::optional<Quantization> quantization_;
   ScratchShelf scratch_;
-  std::mutex mutex_;  // guards state_ and the moving statistics
-  NormalizationState state_;
 };
 
 }  // namespace bnns

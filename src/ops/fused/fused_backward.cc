@@ -58,7 +58,9 @@ void FusedFilter::first_backward(const FusedBackward& call, const BNNSNDArrayDes
 }
 
 void FusedFilter::apply_backward(const FusedBackward& call) {
-  const NormalizationProblem& p = normalization_;
+  if (quantization_) fail_unsupported("%s: quantization has no gradient", kOp);
+  const NormalizationProblem& p = normalization_->problem;
+  NormalizationState& state = normalization_->state;
   const size_t batch = call.batch;
   if (call.inputs != shape_.inputs()) {
     fail_invalid("%s: number_of_inputs is %zu, expected %zu", kOp, call.inputs, shape_.inputs());
@@ -73,13 +75,13 @@ void FusedFilter::apply_backward(const FusedBackward& call) {
   if (delta_at(0)) dbeta = resolve_affine_delta(delta_at(0), p, "delta_parameters (beta)");
   if (delta_at(1)) dgamma = resolve_affine_delta(delta_at(1), p, "delta_parameters (gamma)");
 
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(normalization_->mutex);
   NormalizationBackward n;
   n.batch = batch;
   Tensor dy;
   size_t dy_bytes = 0;
   if (batch > 0) {
-    state_.check_ready(batch);
+    state.check_ready(batch);
     dy = resolve_delta(call.out_delta, p.y, kOp, "out_delta");
     n.dy = &dy;
     n.dy_stride = input_batch_stride(call.out_delta_stride, batch, dy, kOp, "out_delta_stride");
@@ -114,7 +116,7 @@ void FusedFilter::apply_backward(const FusedBackward& call) {
     n.dx = &dx, n.dx_stride = p.count();
     if (dbeta.data) n.dbeta = &beta_sums;
     if (dgamma.data) n.dgamma = &gamma_sums;
-    normalization_backward(p, parameters_, state_, n, scratch_, options_.n_threads);
+    normalization_backward(p, normalization_->parameters, state, n, scratch_, options_.n_threads);
   }
   first_backward(call, describe(shape_.out(), middle));
   if (dbeta.data) write_delta(dbeta, beta_room);

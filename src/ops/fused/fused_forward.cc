@@ -61,14 +61,14 @@ void FusedFilter::run_first_sample(size_t n, const void* const* in, const size_t
   arithmetic_->forward(1, p.inputs(), at, one_sample, middle, 0);
 }
 
-void FusedFilter::run(size_t batch, const void* const* in, const size_t* in_stride, void* out, size_t out_stride,
-                      NormalizationState* state) {
-  const NormalizationProblem& p = normalization_;
+void FusedFilter::normalize(size_t batch, const void* const* in, const size_t* in_stride, void* out, size_t out_stride,
+                            NormalizationState* state) {
+  const NormalizationProblem& p = normalization_->problem;
   NormalizationPass::Call call{batch, out, out_stride, state, default_part(p)};
   const SinkParts parts = convolution_ ? convolution_->sink_parts(batch) : SinkParts{};
   const bool sinks = parts.pixels != 0;
   if (sinks) call.part = {parts.samples, parts.pixels};
-  NormalizationPass pass(p, parameters_, call, scratch_, options_.n_threads);
+  NormalizationPass pass(p, normalization_->parameters, call, scratch_, options_.n_threads);
   // Without a place in the pass the middle tensor needs one of its own, unless a sink takes it.
   const bool own_middle = pass.immediate() && !sinks;
   const size_t own_samples = arithmetic_ ? 1 : batch;
@@ -108,20 +108,57 @@ void FusedFilter::run(size_t batch, const void* const* in, const size_t* in_stri
   pass.finish();
 }
 
+// Finished blocks become y at once; a first stage without blocks leaves the middle tensor in scratch.
+void FusedFilter::quantize(size_t batch, const void* const* in, const size_t* in_stride, void* out, size_t out_stride) {
+  struct Target {
+    const Quantization& stage;
+    void* out;
+    size_t out_stride, plane;
+  };
+  const Tensor& middle = shape_.out();
+  Target target{*quantization_, out, out_stride, shape_.convolution ? middle.size[0] * middle.size[1] : 1};
+  check_quantization_call(quantization_->problem, quantization_->parameters, batch, out, out_stride);
+  if (convolution_ && convolution_->sink_parts(batch).pixels != 0) {
+    const BlockSink sink{[](void* context, const FinishedBlock& b) {
+                           const Target& t = *static_cast<const Target*>(context);
+                           for (size_t n = b.n0; n < b.n1; ++n) {
+                             for (size_t c = 0; c < b.channels; ++c) {
+                               quantize_run(t.stage.problem, t.stage.parameters, n,
+                                            (b.first_channel + c) * t.plane + b.first_pixel,
+                                            b.values + (n - b.n0) * b.sample_stride + c * b.channel_stride, b.pixels,
+                                            t.out, t.out_stride);
+                             }
+                           }
+                         },
+                         &target, true};
+    return convolution_->forward(batch, in[0], in_stride ? in_stride[0] : 0, nullptr, 0, &sink);
+  }
+  ScratchShelf::Lease room(scratch_, checked_mul(batch, middle.count, kOp) * sizeof(float));
+  run_first(batch, in, in_stride, room.as<float>(), middle.count);
+  parallel_for(batch, threads_for(options_.n_threads, batch, batch * middle.count * sizeof(float)),
+               [&](size_t n, size_t) {
+                 quantize_run(quantization_->problem, quantization_->parameters, n, 0,
+                              room.as<float>() + n * middle.count, middle.count, out, out_stride);
+               });
+}
+
 void FusedFilter::apply(size_t batch, size_t inputs, const void* const* in, const size_t* in_stride, void* out,
                         size_t out_stride, bool training) {
-  const NormalizationProblem& p = normalization_;
+  const Tensor& y = this->out();
   if (inputs != shape_.inputs()) {
     fail_invalid("%s: number_of_inputs is %zu, expected %zu", kOp, inputs, shape_.inputs());
   }
   if (!in) fail_invalid("%s: in is NULL", kOp);
-  out_stride = output_batch_stride(out_stride, batch, p.y, kOp, "out_stride");
+  out_stride = output_batch_stride(out_stride, batch, y, kOp, "out_stride");
+  if (training && quantization_) {
+    fail_unsupported("%s: training is true, but the second stage is a quantizer; it takes false", kOp);
+  }
   if (training && shape_.has_activation()) {
     fail_unsupported("%s: the first stage has an activation; training takes Identity there", kOp);
   }
   if (batch == 0) return;
-  check_data(out, p.y.type, kOp, "out");
-  const size_t out_bytes = batch_bytes(batch, out_stride, p.y, kOp, "out_stride");
+  check_data(out, y.type, kOp, "out");
+  const size_t out_bytes = batch_bytes(batch, out_stride, y, kOp, "out_stride");
   for (size_t k = 0; k < inputs; ++k) {
     const Tensor& x = convolution_       ? shape_.convolution->x
                       : fully_connected_ ? shape_.fully_connected->x
@@ -131,9 +168,10 @@ void FusedFilter::apply(size_t batch, size_t inputs, const void* const* in, cons
     check_data(in[k], x.type, kOp, "in");
     check_disjoint(in[k], batch_bytes(samples, stride, x, kOp, "in_stride"), "in", out, out_bytes, "out", kOp);
   }
-  if (!training) return run(batch, in, in_stride, out, out_stride, nullptr);
-  const std::lock_guard lock(mutex_);
-  run(batch, in, in_stride, out, out_stride, &state_);
+  if (quantization_) return quantize(batch, in, in_stride, out, out_stride);
+  if (!training) return normalize(batch, in, in_stride, out, out_stride, nullptr);
+  const std::lock_guard lock(normalization_->mutex);
+  normalize(batch, in, in_stride, out, out_stride, &normalization_->state);
 }
 
 }  // namespace bnns

@@ -165,5 +165,31 @@ TEST(FusedMisuse, BackwardSaysWhyAndWritesNothing) {
   EXPECT_EQ(backward(2, x, y.data(), &dy), 0) << BNNSExtLastError();
 }
 
+// A quantizer as second stage: inference only, and not after arithmetic.
+TEST(FusedMisuse, QuantizerIsForInference) {
+  const FusedCase c = convolution_case();
+  const FusedData d(c, 1);
+  const FusedLayer layer(c, d);
+  const auto quantization = quantizer(layer, BNNSDataTypeInt8, nullptr, nullptr);
+  const BNNSFilterType types[] = {BNNSConvolution, BNNSQuantization}, sums[] = {BNNSArithmetic, BNNSQuantization};
+  const void* layers[] = {&layer.convolution, &quantization};
+  const FilterHandle filter(BNNSFilterCreateFusedLayer(2, types, layers, nullptr), &BNNSFilterDestroy);
+  ASSERT_TRUE(filter) << BNNSExtLastError();
+  std::vector<int8_t> y(c.s.y_count(), 77);
+  EXPECT_EQ(BNNSFusedFilterApplyBatch(filter.get(), 2, d.x[0].data(), 0, y.data(), 0, true), -1);
+  EXPECT_TRUE(refused_because({"training", "quantizer"}));
+  auto dy = layer.y_descriptor(const_cast<float*>(d.dy.data()));
+  EXPECT_EQ(
+      BNNSFusedFilterApplyBackwardBatch(filter.get(), 2, d.x[0].data(), 0, nullptr, 0, nullptr, 0, &dy, 0, nullptr),
+      -1);
+  EXPECT_TRUE(refused_because({"quantization has no gradient"}));
+  for (const int8_t v : y) ASSERT_EQ(v, 77);
+  const FusedData e(arithmetic_case(), 1);
+  const FusedLayer sum(arithmetic_case(), e);
+  const void* sum_layers[] = {&sum.arithmetic, &quantization};
+  EXPECT_FALSE(FilterHandle(BNNSFilterCreateFusedLayer(2, sums, sum_layers, nullptr), &BNNSFilterDestroy));
+  EXPECT_TRUE(refused_because({"filter_type[1]", "quantization"}));
+}
+
 }  // namespace
 }  // namespace bnns

@@ -230,6 +230,38 @@ TEST(Fused, InferenceEqualsTheTwoLayers) {
   });
 }
 
+// A quantizer as second stage has the bits of the layer and then BNNSDirectApplyQuantizer.
+TEST(Fused, QuantizerEqualsTheTwoSteps) {
+  for_each_isa([&] {
+    for (const FusedCase& c : cases()) {
+      if (c.first == First::arithmetic || c.norm != Norm::batch) continue;
+      SCOPED_TRACE(text(c));
+      FusedData d(c, 21);
+      FusedLayer layer(c, d);
+      Random random(22);
+      std::vector<float> scale = random.normals(c.s.o, 20), bias = random.normals(c.s.o, 5), middle(c.s.y_count());
+      auto q = quantizer(layer, BNNSDataTypeInt8, scale.data(), bias.data());
+      const BNNSFilterType types[] = {layer.first_type(), BNNSQuantization};
+      const void* layers[] = {layer.first_layer(), &q};
+      const FilterHandle fused(BNNSFilterCreateFusedLayer(2, types, layers, &layer.options), &BNNSFilterDestroy);
+      ASSERT_TRUE(fused) << BNNSExtLastError();
+      std::vector<int8_t> got(c.s.y_count(), 1), want(c.s.y_count(), 2);
+      ASSERT_EQ(BNNSFusedFilterApplyBatch(fused.get(), c.n(), d.x[0].data(), 0, got.data(), 0, false), 0)
+          << BNNSExtLastError();
+      const FilterHandle first(
+          c.first == First::fully_connected ? BNNSFilterCreateLayerFullyConnected(&layer.fully_connected, nullptr)
+          : c.s.transposed                  ? BNNSFilterCreateLayerTransposedConvolution(&layer.convolution, nullptr)
+                                            : BNNSFilterCreateLayerConvolution(&layer.convolution, nullptr),
+          &BNNSFilterDestroy);
+      ASSERT_EQ(BNNSFilterApplyBatch(first.get(), c.n(), d.x[0].data(), 0, middle.data(), 0), 0);
+      q.i_desc.data = middle.data(), q.o_desc.data = want.data();
+      const size_t sample = c.s.y_count() / c.n();
+      ASSERT_EQ(BNNSDirectApplyQuantizer(&q, nullptr, c.n(), sample, sample), 0) << BNNSExtLastError();
+      EXPECT_EQ(got, want);
+    }
+  });
+}
+
 // Entries of delta_parameters may be NULL, and so may the array; flags decide between set and add.
 TEST(Fused, GradientsAreOptionalAndAccumulate) {
   const FusedCase c = {"optional", First::convolution, shape(2, 3, 6, 7, 4, 3, 1, 1)};

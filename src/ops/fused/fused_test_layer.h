@@ -202,6 +202,21 @@ struct FusedLayer {
   }
 };
 
+// A quantizer of the layer's output; scale and bias go along the channels (vectors of s.o), NULL: absent.
+inline BNNSLayerParametersQuantization quantizer(const FusedLayer& layer, BNNSDataType type, float* scale,
+                                                 float* bias) {
+  BNNSLayerParametersQuantization q;
+  std::memset(&q, 0, sizeof q);
+  q.function = BNNSQuantizerFunctionQuantize;
+  q.i_desc = layer.y_descriptor(nullptr);
+  q.o_desc = layer.y_descriptor(nullptr);
+  q.o_desc.data_type = type;
+  if (scale || bias) q.axis_mask = layer.c.first == First::fully_connected ? 1 : 4;
+  if (scale) q.scale = vector_descriptor(layer.c.s.o, scale);
+  if (bias) q.bias = vector_descriptor(layer.c.s.o, bias);
+  return q;
+}
+
 struct FusedResults {
   std::vector<float> y, dx[3], dw, db, dbeta, dgamma;
 };
