@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/timing.h"
 #include "src/core/isa.h"
 #include "src/gemm/gemm.h"
 
@@ -33,6 +34,7 @@
 namespace {
 
 using namespace bnns;
+using namespace bnns::bench;
 
 struct Options {
   size_t threads = default_threads();
@@ -40,10 +42,6 @@ struct Options {
   std::string filter, json;
   bool best = false;  // shortest times instead of medians
 };
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 struct Free {
   void operator()(float* p) const { std::free(p); }
@@ -187,27 +185,6 @@ Contender onednn_inner_product(const Layer& l) {
           }};
 }
 #endif
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
-// The workers of the last contender spin for a while (OpenBLAS and libgomp for many milliseconds) and would take half
-// of the machine from the next one: wait until this process uses no more CPU.
-void settle() {
-  const auto cpu_seconds = [] {
-    timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-  };
-  const timespec pause{0, 10000000};  // more than two ticks: the clock of a running thread moves at ticks only
-  for (int tries = 0; tries < 40; ++tries) {
-    const double before = cpu_seconds();
-    nanosleep(&pause, nullptr);
-    if (cpu_seconds() - before < 1e-3) return;
-  }
-}
 
 struct Row {
   Layer layer;

@@ -230,12 +230,12 @@ std::string ConvolutionProblem::text() const {
   };
   std::string result = std::string(op()) + " " + type_name(x.type);
   if (w.type != x.type) result += std::string(" w:") + type_name(w.type);
-  result +=
-      " " + image(x) + " > " + image(y) + " k" + std::to_string(map.y.kernel) + "x" + std::to_string(map.x.kernel);
+  result.append(" ").append(image(x)).append(" > ").append(image(y));
+  result.append(" k").append(std::to_string(map.y.kernel)).append("x").append(std::to_string(map.x.kernel));
   const auto pair = [&](const char* name, size_t a, size_t b, size_t normal) {
     if (a == normal && b == normal) return;
-    result += std::string(" ") + name + std::to_string(a);
-    if (a != b) result += "x" + std::to_string(b);
+    result.append(" ").append(name).append(std::to_string(a));
+    if (a != b) result.append("x").append(std::to_string(b));
   };
   pair("s", map.y.stride, map.x.stride, 1);
   pair("d", map.y.dilation, map.x.dilation, 1);

@@ -21,6 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "bench/timing.h"
 #include "bnns/bnns.h"
 #include "bnns/bnns_extensions.h"
 #include "src/core/parallel.h"
@@ -42,26 +43,10 @@ double now() {
   return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
 }
 
-// The workers of the last contender spin for a while (libgomp's for many milliseconds) and would take the cores from
-// the next one: wait until this process uses no more CPU.
-void settle() {
-  const auto cpu_seconds = [] {
-    timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-  };
-  const timespec pause{0, 10000000};  // more than two ticks: the clock of a running thread moves at ticks only
-  for (int tries = 0; tries < 40; ++tries) {
-    const double before = cpu_seconds();
-    nanosleep(&pause, nullptr);
-    if (cpu_seconds() - before < 1e-3) return;
-  }
-}
-
 // The best of three calls, after the other contender's threads have gone to sleep and a call that warms up.
 template <class Body>
 double time_once(Body&& body) {
-  if (!one_thread) settle();
+  if (!one_thread) bnns::bench::settle();
   body();
   double best = 1e9;
   for (int i = 0; i < 3; ++i) {

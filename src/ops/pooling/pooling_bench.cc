@@ -22,6 +22,7 @@
 #include <immintrin.h>
 #endif
 
+#include "bench/timing.h"
 #include "bnns/bnns.h"
 #include "bnns/bnns_extensions.h"
 #include "src/core/isa.h"
@@ -67,27 +68,6 @@ double now() {
   timespec t;
   clock_gettime(clock_used, &t);
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
-
-// The workers of the last contender spin for a while (libgomp for many milliseconds) and would take half of the machine
-// from the next one: wait until this process uses no more CPU.
-void settle() {
-  const auto cpu_seconds = [] {
-    timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-  };
-  const timespec pause{0, 10000000};  // more than two ticks: the clock of a running thread moves at ticks only
-  for (int tries = 0; tries < 40; ++tries) {
-    const double before = cpu_seconds();
-    nanosleep(&pause, nullptr);
-    if (cpu_seconds() - before < 1e-3) return;
-  }
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
 }
 
 struct Free {
@@ -285,7 +265,7 @@ class Bench {
     size_t next = 0;
     const int calls = std::clamp(static_cast<int>(2e-2 / (bytes / 10e9)), 1, 200);
     const auto time = [&](auto&& body) {
-      settle();
+      bnns::bench::settle();
       body(all[next++ % sets]);
       const double start = now();
       for (int i = 0; i < calls; ++i) body(all[next++ % sets]);
@@ -298,7 +278,7 @@ class Bench {
       theirs.push_back(time([&](Set& t) { backward ? peer.backward(t) : peer.forward(t); }));
       ratios.push_back(theirs.back() / mine.back());
 #endif
-      settle();
+      bnns::bench::settle();
       shares.push_back(bytes / mine.back() / copy_.rate());
     }
 #ifdef BNNS_PEER_ONEDNN
@@ -306,8 +286,8 @@ class Bench {
       compare(name, all[0], backward ? all[0].dx.get() : all[0].y.get(), backward ? in : out,
               [&](Set& t) { backward ? ours.backward(t), peer.backward(t) : (ours.forward(t), peer.forward(t)); });
 #endif
-    const double ms = median(mine) * 1e3, peer_ms = theirs.empty() ? 0 : median(theirs) * 1e3;
-    const double ratio = ratios.empty() ? 0 : median(ratios), share = median(shares);
+    const double ms = bnns::bench::median(mine) * 1e3, peer_ms = theirs.empty() ? 0 : bnns::bench::median(theirs) * 1e3;
+    const double ratio = ratios.empty() ? 0 : bnns::bench::median(ratios), share = bnns::bench::median(shares);
     std::printf(
         "{\"family\":\"%s\",\"case\":\"%s\",\"ms\":%.4f,\"peer_ms\":%.4f,\"ratio\":%.3f,\"gbs\":%.1f,\"copy_share\":%."
         "2f}\n",
