@@ -19,8 +19,8 @@ inline double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// The workers of the last contender spin for a while (OpenBLAS and libgomp for many milliseconds) and would take half of
-// the machine from the next one: wait until this process uses no more CPU.
+// The workers of the last contender spin for a while (OpenBLAS and libgomp for many milliseconds) and would take half
+// of the machine from the next one: wait until this process uses no more CPU.
 inline void settle() {
   const auto cpu_seconds = [] {
     timespec t;
