@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "bnns/bnns.h"
+#include "src/core/legacy.h"
 #include "src/ops/convolution/convolution.h"
 
 using namespace bnns;
@@ -22,38 +23,6 @@ BNNSFilter BNNSFilterCreateLayerTransposedConvolution(const BNNSLayerParametersC
     return make_filter<ConvolutionFilter>(options, make_convolution_problem(layer, true));
   });
 }
-
-namespace {
-
-BNNSNDArrayDescriptor from_image_stack(const BNNSImageStackDescriptor& stack) {
-  BNNSNDArrayDescriptor d;
-  std::memset(&d, 0, sizeof d);
-  d.layout = BNNSDataLayoutImageCHW;
-  d.size[0] = stack.width;
-  d.size[1] = stack.height;
-  d.size[2] = stack.channels;
-  d.stride[0] = 1;
-  d.stride[1] = stack.row_stride;
-  d.stride[2] = stack.image_stride;
-  d.data_type = stack.data_type;
-  d.data_scale = stack.data_scale;
-  d.data_bias = stack.data_bias;
-  return d;
-}
-
-BNNSNDArrayDescriptor from_layer_data(const BNNSLayerData& data) {
-  BNNSNDArrayDescriptor d;
-  std::memset(&d, 0, sizeof d);
-  d.data = const_cast<void*>(data.data);
-  d.data_type = data.data_type;
-  d.data_scale = data.data_scale;
-  d.data_bias = data.data_bias;
-  d.table_data = const_cast<float*>(data.data_table);
-  d.table_data_type = BNNSDataTypeFloat32;
-  return d;
-}
-
-}  // namespace
 
 // The constructor of 2016, in terms of today's.
 BNNSFilter BNNSFilterCreateConvolutionLayer(const BNNSImageStackDescriptor* in_desc,
@@ -78,9 +47,7 @@ BNNSFilter BNNSFilterCreateConvolutionLayer(const BNNSImageStackDescriptor* in_d
     layer.w_desc.size[1] = old->k_height;
     layer.w_desc.size[2] = old->in_channels;
     layer.w_desc.size[3] = old->out_channels;
-    layer.bias = from_layer_data(old->bias);
-    layer.bias.layout = BNNSDataLayoutVector;
-    layer.bias.size[0] = old->out_channels;
+    layer.bias = from_bias(old->bias, old->out_channels);
     layer.activation = old->activation;
     layer.x_stride = old->x_stride;
     layer.y_stride = old->y_stride;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "bnns/bnns.h"
+#include "src/core/legacy.h"
 #include "src/ops/fully_connected/fully_connected.h"
 
 using namespace bnns;
@@ -14,33 +15,6 @@ BNNSFilter BNNSFilterCreateLayerFullyConnected(const BNNSLayerParametersFullyCon
     return make_filter<FullyConnectedFilter>(options, make_fully_connected_problem(layer));
   });
 }
-
-namespace {
-
-BNNSNDArrayDescriptor from_vector(const BNNSVectorDescriptor& vector) {
-  BNNSNDArrayDescriptor d;
-  std::memset(&d, 0, sizeof d);
-  d.layout = BNNSDataLayoutVector;
-  d.size[0] = vector.size;
-  d.data_type = vector.data_type;
-  d.data_scale = vector.data_scale;
-  d.data_bias = vector.data_bias;
-  return d;
-}
-
-BNNSNDArrayDescriptor from_layer_data(const BNNSLayerData& data) {
-  BNNSNDArrayDescriptor d;
-  std::memset(&d, 0, sizeof d);
-  d.data = const_cast<void*>(data.data);
-  d.data_type = data.data_type;
-  d.data_scale = data.data_scale;
-  d.data_bias = data.data_bias;
-  d.table_data = const_cast<float*>(data.data_table);
-  d.table_data_type = BNNSDataTypeFloat32;
-  return d;
-}
-
-}  // namespace
 
 // The constructor of 2016, in terms of today's.
 BNNSFilter BNNSFilterCreateFullyConnectedLayer(const BNNSVectorDescriptor* in_desc,
@@ -63,9 +37,7 @@ BNNSFilter BNNSFilterCreateFullyConnectedLayer(const BNNSVectorDescriptor* in_de
     layer.w_desc.layout = BNNSDataLayoutRowMajorMatrix;
     layer.w_desc.size[0] = old->in_size;
     layer.w_desc.size[1] = old->out_size;
-    layer.bias = from_layer_data(old->bias);
-    layer.bias.layout = BNNSDataLayoutVector;
-    layer.bias.size[0] = old->out_size;
+    layer.bias = from_bias(old->bias, old->out_size);
     layer.activation = old->activation;
     const Options options = read_options(parameters, "fully_connected");
     return make_filter<FullyConnectedFilter>(options, make_fully_connected_problem(&layer));

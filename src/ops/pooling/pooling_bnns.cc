@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "bnns/bnns.h"
+#include "src/core/legacy.h"
 #include "src/ops/pooling/pooling.h"
 
 using namespace bnns;
@@ -31,22 +32,6 @@ int apply_backward(const char* function, BNNSFilter handle, const BackwardCall& 
     auto& filter = from_handle<PoolingFilter>(handle, PoolingFilter::kKind);
     timed("backward", filter, call.batch, [&] { filter.backward(call, indices); });
   });
-}
-
-BNNSNDArrayDescriptor from_image_stack(const BNNSImageStackDescriptor& stack) {
-  BNNSNDArrayDescriptor d;
-  std::memset(&d, 0, sizeof d);
-  d.layout = BNNSDataLayoutImageCHW;
-  d.size[0] = stack.width;
-  d.size[1] = stack.height;
-  d.size[2] = stack.channels;
-  d.stride[0] = 1;
-  d.stride[1] = stack.row_stride;
-  d.stride[2] = stack.image_stride;
-  d.data_type = stack.data_type;
-  d.data_scale = stack.data_scale;
-  d.data_bias = stack.data_bias;
-  return d;
 }
 
 }  // namespace
@@ -103,14 +88,7 @@ BNNSFilter BNNSFilterCreatePoolingLayer(const BNNSImageStackDescriptor* in_desc,
     std::memset(&layer, 0, sizeof layer);
     layer.i_desc = from_image_stack(*in_desc);
     layer.o_desc = from_image_stack(*out_desc);
-    layer.bias.layout = BNNSDataLayoutVector;
-    layer.bias.size[0] = old->out_channels;
-    layer.bias.data = const_cast<void*>(old->bias.data);
-    layer.bias.data_type = old->bias.data_type;
-    layer.bias.data_scale = old->bias.data_scale;
-    layer.bias.data_bias = old->bias.data_bias;
-    layer.bias.table_data = const_cast<float*>(old->bias.data_table);
-    layer.bias.table_data_type = BNNSDataTypeFloat32;
+    layer.bias = from_bias(old->bias, old->out_channels);
     layer.activation = old->activation;
     layer.pooling_function = old->pooling_function;
     layer.k_width = old->k_width;
