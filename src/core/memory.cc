@@ -55,23 +55,35 @@ ScratchShelf::~ScratchShelf() {
   for (std::atomic<void*>& slot : slots_) release(options_, slot.load(std::memory_order_relaxed));
 }
 
+// The smallest block that is large enough: leases of one call have different sizes, and a small one must not hold what
+// the large one needs next.
 void* ScratchShelf::take(size_t bytes) {
+  void* best = nullptr;
   for (std::atomic<void*>& slot : slots_) {
+    if (!slot.load(std::memory_order_relaxed)) continue;
     void* block = slot.exchange(nullptr, std::memory_order_acquire);
     if (!block) continue;
-    if (*static_cast<size_t*>(block) >= bytes) return block;
-    release(options_, block);  // too small: a larger one takes its place when it returns
-    break;
+    if (capacity(block) >= bytes && (!best || capacity(block) < capacity(best))) std::swap(block, best);
+    if (block) put(block);
   }
+  if (best) return best;
   void* block = allocate(options_, checked_add(bytes, kAlignment, "scratch"), "scratch");
-  *static_cast<size_t*>(block) = bytes;
+  capacity(block) = bytes;
   return block;
 }
 
+// A full shelf keeps the larger blocks.
 void ScratchShelf::put(void* block) noexcept {
   for (std::atomic<void*>& slot : slots_) {
     void* expected = nullptr;
-    if (slot.compare_exchange_strong(expected, block, std::memory_order_release, std::memory_order_relaxed)) return;
+    if (slot.compare_exchange_strong(expected, block, std::memory_order_acq_rel, std::memory_order_relaxed)) return;
+  }
+  for (std::atomic<void*>& slot : slots_) {
+    const size_t size = capacity(block);
+    void* other = slot.exchange(block, std::memory_order_acq_rel);
+    if (!other) return;
+    block = other;
+    if (capacity(other) < size) break;  // the smaller one goes
   }
   release(options_, block);
 }

@@ -104,6 +104,7 @@ class ScratchShelf {
  private:
   void* take(size_t bytes);  // a block whose first kAlignment bytes hold its capacity
   void put(void* block) noexcept;
+  static size_t& capacity(void* block) { return *static_cast<size_t*>(block); }
 
   static constexpr size_t kSlots = 8;  // more concurrent applies than this allocate and free
   Options options_;
