@@ -25,7 +25,9 @@ int detect_isa() noexcept {
 
 }  // namespace detail
 
-Isa best_isa() noexcept {
+namespace {
+
+Isa ask_machine() noexcept {
 #if defined(__x86_64__)
   // The features Highway's AVX3 and AVX2 targets compile for; __builtin_cpu_supports also asks the OS (xgetbv).
   // clang 14 does not know "f16c" there, so that bit (leaf 1, ECX 29) is read directly.
@@ -40,6 +42,20 @@ Isa best_isa() noexcept {
 #else
   return Isa::baseline;
 #endif
+}
+
+std::atomic<int> machine_isa{-1};
+
+}  // namespace
+
+// Asked once: cpuid traps in a virtual machine and takes microseconds there.
+Isa best_isa() noexcept {
+  int isa = machine_isa.load(std::memory_order_relaxed);
+  if (isa < 0) {
+    isa = static_cast<int>(ask_machine());
+    machine_isa.store(isa, std::memory_order_relaxed);
+  }
+  return static_cast<Isa>(isa);
 }
 
 void set_max_isa(Isa cap) noexcept {
