@@ -9,11 +9,6 @@ namespace {
 
 constexpr size_t kLargestAxis = size_t{1} << 56;  // coordinates, and their products with a stride, are signed
 
-bool is_saturating(BNNSActivationFunction function) {
-  return function == BNNSActivationFunctionIntegerLinearSaturate ||
-         function == BNNSActivationFunctionIntegerLinearSaturatePerChannel;
-}
-
 // The size axes of W's channels: size = {kw, kh, I, O}, or {kw, kh, O, I} for IOHrWr.
 size_t output_axis(const Tensor& w) {
   return w.layout == BNNSDataLayoutConvolutionWeightsIOHrWr ? 2 : 3;
@@ -82,27 +77,6 @@ ConvolutionAxis make_axis(const ConvolutionProblem& p, const char* name, size_t 
   return a;
 }
 
-void check_integer_problem(const ConvolutionProblem& p, const BNNSActivation& activation) {
-  if (p.transposed) fail_unsupported("%s: integer data; transposed convolution takes floats", p.op());
-  if (activation.function == BNNSActivationFunctionIntegerLinearSaturatePerChannel) {
-    fail_unsupported("%s: activation is IntegerLinearSaturatePerChannel; the fused form is IntegerLinearSaturate",
-                     p.op());
-  }
-  for (const Tensor* t : {&p.x, &p.w, &p.y}) {
-    if (!is_integer(t->type) || type_bytes(t->type) == 0 || type_bytes(t->type) > 4) {
-      fail_unsupported("%s: activation IntegerLinearSaturate with %s data; it takes 8, 16 and 32-bit integers", p.op(),
-                       type_name(t->type));
-    }
-  }
-  if (p.has_bias() && !is_integer(p.b.type)) {
-    fail_unsupported("%s: activation IntegerLinearSaturate with a %s bias; it takes an integer one", p.op(),
-                     type_name(p.b.type));
-  }
-  if (activation.ishift < 0 || activation.ishift > 62) {
-    fail_invalid("%s: activation.ishift is %d, expected 0 to 62", p.op(), activation.ishift);
-  }
-}
-
 }  // namespace
 
 Tensor dense_image(const Tensor& like) {
@@ -161,12 +135,10 @@ ConvolutionProblem make_convolution_problem(const BNNSLayerParametersConvolution
       fail_invalid("%s: bias has %zu elements, expected %zu = o_desc.size[2]", p.op(), p.b.count, p.outputs);
     }
   }
-  if (is_saturating(layer->activation.function)) {
-    check_integer_problem(p, layer->activation);
+  if (is_integer_saturation(layer->activation.function)) {
+    if (p.transposed) fail_unsupported("%s: integer data; transposed convolution takes floats", p.op());
     p.integer = true;
-    p.iscale = layer->activation.iscale;
-    p.ioffset = layer->activation.ioffset;
-    p.ishift = layer->activation.ishift;
+    p.saturation = make_integer_saturation(layer->activation, {&p.x, &p.w, &p.y}, p.b, p.op());
   } else {
     p.activation = make_fused_activation(layer->activation, p.op());
   }

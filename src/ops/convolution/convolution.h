@@ -10,6 +10,7 @@
 #include <string>
 
 #include "src/core/filter.h"
+#include "src/core/saturation.h"
 #include "src/core/tensor.h"
 #include "src/ops/activation/activation.h"
 #include "src/ops/convolution/convolution_map.h"
@@ -25,7 +26,7 @@ struct ConvolutionProblem {
   size_t inputs = 0, outputs = 0;  // channels I, O
   Activation activation;
   bool integer = false;  // integer data, exact sums, IntegerLinearSaturate at the end
-  int32_t iscale = 0, ioffset = 0, ishift = 0;
+  IntegerSaturation saturation;
 
   bool has_bias() const { return b.count != 0; }
   const char* op() const { return transposed ? "transposed_convolution" : "convolution"; }

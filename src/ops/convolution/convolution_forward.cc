@@ -9,12 +9,6 @@
 #include "src/ops/convolution/convolution_depthwise.h"
 
 namespace bnns {
-namespace {
-
-__extension__ typedef __int128 Wide;  // iscale times a sum of 32-bit products passes 64 bits
-
-}  // namespace
-
 // f32 in a layout with constant strides is read in place; anything else becomes dense (O, I / groups, kh, kw).
 size_t ConvolutionFilter::weight_room_floats() const {
   return (is_f32_in_place(problem_.w) ? 0 : round_up(problem_.w.count, 16)) + bias_room_floats();
@@ -160,7 +154,7 @@ void ConvolutionFilter::forward_integer(size_t batch, const void* in, size_t in_
         void* ys = element_at(out, p.y.type, n * out_stride);
         for (size_t u = 0; u < m.y.small; ++u) {
           for (size_t v = 0; v < m.x.small; ++v) {
-            Wide sum = p.has_bias() ? load_integer(p.b, bias_.tensor().data, b_elements.offset(o)) : 0;
+            WideInteger sum = p.has_bias() ? load_integer(p.b, bias_.tensor().data, b_elements.offset(o)) : 0;
             for (size_t ky = 0; ky < m.y.kernel; ++ky) {
               const size_t row = u * m.y.stride + ky * m.y.dilation - m.y.pad;  // wraps above the image: then too large
               if (row >= m.y.large) continue;
@@ -169,13 +163,12 @@ void ConvolutionFilter::forward_integer(size_t batch, const void* in, size_t in_
                 if (column >= m.x.large) continue;
                 for (size_t i = 0; i < m.large_channels; ++i) {
                   const size_t at = (first + i) * p.x.stride[2] + row * p.x.stride[1] + column * p.x.stride[0];
-                  sum += Wide{load_integer(p.x, xs, at)} * load_integer(w, w.data, weight_offset(w, o, i, ky, kx));
+                  sum +=
+                      WideInteger{load_integer(p.x, xs, at)} * load_integer(w, w.data, weight_offset(w, o, i, ky, kx));
                 }
               }
             }
-            const Wide scaled = (p.iscale * sum + p.ioffset) >> p.ishift;
-            store_saturated(p.y, ys, o * p.y.stride[2] + u * p.y.stride[1] + v * p.y.stride[0],
-                            static_cast<int64_t>(std::clamp<Wide>(scaled, INT64_MIN, INT64_MAX)));
+            store_saturated(p.y, ys, o * p.y.stride[2] + u * p.y.stride[1] + v * p.y.stride[0], p.saturation(sum));
           }
         }
       });

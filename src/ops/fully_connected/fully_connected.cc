@@ -7,11 +7,6 @@ namespace {
 
 constexpr const char* kOp = "fully_connected";
 
-bool is_saturating(BNNSActivationFunction function) {
-  return function == BNNSActivationFunctionIntegerLinearSaturate ||
-         function == BNNSActivationFunctionIntegerLinearSaturatePerChannel;
-}
-
 // The size axis of W that runs over outputs; the other one runs over inputs.
 size_t output_axis(const Tensor& w) {
   switch (w.layout) {
@@ -26,25 +21,6 @@ size_t output_axis(const Tensor& w) {
           "%s: w_desc.layout is 0x%x, expected RowMajorMatrix, ColumnMajorMatrix, 2DFirstMajor or "
           "2DLastMajor",
           kOp, static_cast<unsigned>(w.layout));
-  }
-}
-
-void check_integer_problem(const FullyConnectedProblem& p, const BNNSActivation& activation) {
-  if (activation.function == BNNSActivationFunctionIntegerLinearSaturatePerChannel) {
-    fail_unsupported("%s: activation is IntegerLinearSaturatePerChannel; the fused form is IntegerLinearSaturate", kOp);
-  }
-  for (const Tensor* t : {&p.x, &p.w, &p.y}) {
-    if (!is_integer(t->type) || type_bytes(t->type) == 0 || type_bytes(t->type) > 4) {
-      fail_unsupported("%s: activation IntegerLinearSaturate with %s data; it takes 8, 16 and 32-bit integers", kOp,
-                       type_name(t->type));
-    }
-  }
-  if (p.has_bias() && !is_integer(p.b.type)) {
-    fail_unsupported("%s: activation IntegerLinearSaturate with a %s bias; it takes an integer one", kOp,
-                     type_name(p.b.type));
-  }
-  if (activation.ishift < 0 || activation.ishift > 62) {
-    fail_invalid("%s: activation.ishift is %d, expected 0 to 62", kOp, activation.ishift);
   }
 }
 
@@ -78,12 +54,9 @@ FullyConnectedProblem make_fully_connected_problem(const BNNSLayerParametersFull
                        t == &p.x ? "i_desc" : "o_desc", type_name(t->type));
     }
   }
-  if (is_saturating(layer->activation.function)) {
-    check_integer_problem(p, layer->activation);
+  if (is_integer_saturation(layer->activation.function)) {
     p.integer = true;
-    p.iscale = layer->activation.iscale;
-    p.ioffset = layer->activation.ioffset;
-    p.ishift = layer->activation.ishift;
+    p.saturation = make_integer_saturation(layer->activation, {&p.x, &p.w, &p.y}, p.b, kOp);
   } else {
     p.activation = make_fused_activation(layer->activation, kOp);
   }

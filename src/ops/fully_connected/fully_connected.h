@@ -8,6 +8,7 @@
 #include <string>
 
 #include "src/core/filter.h"
+#include "src/core/saturation.h"
 #include "src/core/tensor.h"
 #include "src/gemm/operand.h"
 #include "src/ops/activation/activation.h"
@@ -20,7 +21,7 @@ struct FullyConnectedProblem {
   size_t output_axis = 1;          // the size axis of W that runs over O
   Activation activation;
   bool integer = false;  // integer data, exact sums, IntegerLinearSaturate at the end
-  int32_t iscale = 0, ioffset = 0, ishift = 0;
+  IntegerSaturation saturation;
 
   bool has_bias() const { return b.count != 0; }
   std::string text() const;  // "fully_connected f32 i784 o128 relu"

@@ -13,8 +13,6 @@ namespace {
 
 constexpr const char* kOp = "fully_connected";
 
-__extension__ typedef __int128 Wide;  // iscale times a sum of 32-bit products passes 64 bits
-
 // What the epilogue does to a finished block of Y.
 struct Finish {
   const Activation& activation;
@@ -117,14 +115,12 @@ void FullyConnectedFilter::forward_integer(size_t batch, const void* in, size_t 
     const void* xs = element_at(in, p.x.type, n * in_stride);
     void* ys = element_at(out, p.y.type, n * out_stride);
     for (size_t o = 0; o < p.outputs; ++o) {
-      Wide sum = p.has_bias() ? load_integer(p.b, bias_.tensor().data, b_elements.offset(o)) : 0;
+      WideInteger sum = p.has_bias() ? load_integer(p.b, bias_.tensor().data, b_elements.offset(o)) : 0;
       for (size_t i = 0; i < p.inputs; ++i) {
-        sum += Wide{load_integer(p.x, xs, x_elements.offset(i))} *
+        sum += WideInteger{load_integer(p.x, xs, x_elements.offset(i))} *
                load_integer(w, w.data, o * output_stride + i * input_stride);
       }
-      const Wide scaled = (p.iscale * sum + p.ioffset) >> p.ishift;
-      store_saturated(p.y, ys, y_elements.offset(o),
-                      static_cast<int64_t>(std::clamp<Wide>(scaled, INT64_MIN, INT64_MAX)));
+      store_saturated(p.y, ys, y_elements.offset(o), p.saturation(sum));
     }
   });
 }
