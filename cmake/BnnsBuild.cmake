@@ -21,7 +21,7 @@ find_package(Threads REQUIRED)
 find_path(BNNS_HIGHWAY_INCLUDE hwy/highway.h REQUIRED)   # header-only use: we dispatch ourselves
 
 set(BNNS_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them")
-option(BNNS_CUDA "Build the CUDA kernels (none are offered yet)" OFF)
+include(BnnsCuda)        # BNNS_CUDA, BNNS_HAVE_CUDA
 
 # Flags shared by everything we compile. No -ffast-math: NaN, infinities and signed zeros are part of the contract.
 # -ffp-contract=off keeps gcc and clang, and the kernel bodies and tails, at the same bits; kernels ask for FMA by name.
@@ -64,6 +64,15 @@ function(bnns_add_test source)
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})
   target_link_libraries(${name} PRIVATE bnns_internal bnns_test_support GTest::gtest GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+endfunction()
+
+# bnns_add_mps_test(source): the same, linked with the objects of libbnns_mps.so.
+function(bnns_add_mps_test source)
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE bnns_mps_internal bnns_test_support GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
 endfunction()

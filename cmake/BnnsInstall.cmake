@@ -1,8 +1,8 @@
-# Installs headers, library, CMake package (OpenBNNS::bnns) and pkg-config file (openbnns).
+# Installs headers, libraries, CMake package (OpenBNNS::bnns, OpenBNNS::mps) and pkg-config files (openbnns, openbnns-mps).
 
 include(CMakePackageConfigHelpers)
 
-install(TARGETS bnns EXPORT OpenBNNSTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS bnns bnns_mps EXPORT OpenBNNSTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT OpenBNNSTargets NAMESPACE OpenBNNS:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/OpenBNNS)
 
@@ -13,4 +13,5 @@ install(FILES ${PROJECT_BINARY_DIR}/OpenBNNSConfig.cmake ${PROJECT_BINARY_DIR}/O
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/OpenBNNS)
 
 configure_file(cmake/openbnns.pc.in ${PROJECT_BINARY_DIR}/openbnns.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/openbnns.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(cmake/openbnns-mps.pc.in ${PROJECT_BINARY_DIR}/openbnns-mps.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/openbnns.pc ${PROJECT_BINARY_DIR}/openbnns-mps.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,191 @@
+// Devices, queues, command buffers: order, handlers, waiting, errors, lifetimes.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "MetalPerformanceShaders/MetalPerformanceShaders.hpp"
+
+namespace {
+
+class Commands : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    pool_ = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
+    const bool cuda = std::string(GetParam()) == "cuda";
+    device_ = NS::TransferPtr(cuda ? MTLX::CreateCUDADevice(0) : MTLX::CreateCPUDevice());
+    if (!device_) GTEST_SKIP() << "no CUDA device: " << MTLX::lastError();
+    queue_ = NS::TransferPtr(device_->newCommandQueue());
+  }
+  NS::SharedPtr<MPS::Image> image(NS::UInteger size) {
+    return NS::TransferPtr(MPS::Image::alloc()->init(
+        device_.get(), MPS::ImageDescriptor::imageDescriptor(MPS::ImageFeatureChannelFormatFloat32, size, size, 4)));
+  }
+  NS::SharedPtr<NS::AutoreleasePool> pool_;
+  NS::SharedPtr<MTL::Device> device_;
+  NS::SharedPtr<MTL::CommandQueue> queue_;
+};
+
+TEST(Devices, List) {
+  auto all = NS::TransferPtr(MTL::CopyAllDevices());
+  ASSERT_GE(all->count(), 1u);
+  auto* last = all->object<MTL::Device>(all->count() - 1);
+  EXPECT_EQ(last, NS::TransferPtr(MTLX::CreateCPUDevice()).get());
+  EXPECT_EQ(MTLX::deviceKind(last), MTLX::DeviceKind::cpu);
+  EXPECT_STREQ(last->name()->utf8String(), "CPU");
+  EXPECT_EQ(all->object<MTL::Device>(0), NS::TransferPtr(MTL::CreateSystemDefaultDevice()).get());
+  EXPECT_EQ(MTLX::CreateCUDADevice(-1), nullptr);
+  EXPECT_NE(std::string(MTLX::lastError()), "");
+  EXPECT_TRUE(MPS::SupportsMTLDevice(last));
+}
+
+TEST_P(Commands, RunInCommitOrder) {
+  // Each buffer pools the image of the one before; any other order leaves zeros behind.
+  auto shift = NS::TransferPtr(MPS::CNNPoolingMax::alloc()->init(device_.get(), 1, 1));
+  std::vector<NS::SharedPtr<MPS::Image>> images;
+  for (int i = 0; i <= 50; ++i) images.push_back(image(33));
+  const std::vector<float> ones(33 * 33 * 4, 1.0f);
+  images[0]->writeBytes(ones.data(), MPS::DataLayoutHeightxWidthxFeatureChannels, 0);
+  std::vector<NS::SharedPtr<MTL::CommandBuffer>> buffers;
+  std::vector<int> order;
+  for (int i = 0; i < 50; ++i) buffers.push_back(NS::RetainPtr(queue_->commandBuffer()));
+  for (size_t i = 50; i-- > 0;) {  // encoded last to first, committed first to last
+    shift->encodeToCommandBuffer(buffers[i].get(), images[i].get(), images[i + 1].get());
+    buffers[i]->addCompletedHandler([&order, i](MTL::CommandBuffer*) { order.push_back(int(i)); });
+  }
+  for (auto& buffer : buffers) buffer->commit();
+  buffers.back()->waitUntilCompleted();
+  std::vector<float> result(ones.size());
+  images[50]->readBytes(result.data(), MPS::DataLayoutHeightxWidthxFeatureChannels, 0);
+  EXPECT_EQ(result, ones);
+  ASSERT_EQ(order.size(), 50u);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(order[size_t(i)], i);
+}
+
+TEST_P(Commands, NothingRunsBeforeCommit) {
+  auto kernel = NS::TransferPtr(MPS::CNNPoolingMax::alloc()->init(device_.get(), 1, 1));
+  auto x = image(4), y = image(4);
+  std::vector<float> values(64, 3.0f);
+  auto buffer = NS::RetainPtr(queue_->commandBuffer());
+  kernel->encodeToCommandBuffer(buffer.get(), x.get(), y.get());
+  x->writeBytes(values.data(), MPS::DataLayoutHeightxWidthxFeatureChannels, 0);  // in time
+  EXPECT_EQ(buffer->status(), MTL::CommandBufferStatusNotEnqueued);
+  buffer->commit();
+  buffer->waitUntilCompleted();
+  std::vector<float> result(64);
+  y->readBytes(result.data(), MPS::DataLayoutHeightxWidthxFeatureChannels, 0);
+  EXPECT_EQ(result, values);
+}
+
+TEST_P(Commands, Handlers) {
+  auto buffer = NS::RetainPtr(queue_->commandBuffer());
+  std::vector<int> calls;
+  const std::thread::id here = std::this_thread::get_id();
+  buffer->addScheduledHandler([&](MTL::CommandBuffer*) { calls.push_back(0); });
+  buffer->addCompletedHandler([&](MTL::CommandBuffer* b) {
+    calls.push_back(1);
+    EXPECT_EQ(b, buffer.get());
+    EXPECT_EQ(b->status(), MTL::CommandBufferStatusCompleted);
+    EXPECT_NE(std::this_thread::get_id(), here);
+    b->waitUntilCompleted();  // does not wait for itself
+  });
+  buffer->addCompletedHandler([&](MTL::CommandBuffer*) -> void { throw 1; });  // stays inside
+  buffer->addCompletedHandler([&](MTL::CommandBuffer*) { calls.push_back(2); });
+  buffer->commit();
+  buffer->waitUntilCompleted();
+  EXPECT_EQ(calls, (std::vector<int>{0, 1, 2}));
+  MTLX::clearLastError();
+  buffer->addCompletedHandler([&](MTL::CommandBuffer*) { calls.push_back(9); });
+  EXPECT_NE(std::string(MTLX::lastError()), "");
+  buffer->commit();  // the second time
+  EXPECT_NE(std::string(MTLX::lastError()).find("before"), std::string::npos);
+  EXPECT_EQ(buffer->status(), MTL::CommandBufferStatusCompleted);
+  EXPECT_EQ(calls.size(), 3u);
+}
+
+TEST_P(Commands, HandlersOfRefusedBuffers) {
+  auto kernel = NS::TransferPtr(MPS::CNNPoolingMax::alloc()->init(device_.get(), 1, 1));
+  auto buffer = NS::RetainPtr(queue_->commandBuffer());
+  std::atomic<bool> called{false};
+  buffer->addCompletedHandler(
+      [&](MTL::CommandBuffer* b) { called = b->status() == MTL::CommandBufferStatusError && b->error() != nullptr; });
+  auto x = image(2);
+  kernel->encodeToCommandBuffer(buffer.get(), x.get(), x.get());
+  ASSERT_NE(buffer->error(), nullptr);  // known before commit
+  EXPECT_EQ(buffer->error()->code(), NS::Integer(MTL::CommandBufferErrorInvalidResource));
+  EXPECT_STREQ(buffer->error()->domain()->utf8String(), "MTLCommandBufferErrorDomain");
+  buffer->commit();
+  buffer->waitUntilCompleted();
+  EXPECT_TRUE(called);
+}
+
+TEST_P(Commands, WaitingForNothing) {
+  auto buffer = NS::RetainPtr(queue_->commandBuffer());
+  MTLX::clearLastError();
+  buffer->waitUntilCompleted();  // would be forever
+  EXPECT_NE(std::string(MTLX::lastError()).find("not committed"), std::string::npos);
+  buffer->waitUntilScheduled();
+  buffer->commit();
+  buffer->waitUntilScheduled();
+  EXPECT_GE(buffer->status(), MTL::CommandBufferStatusScheduled);
+  buffer->waitUntilCompleted();
+}
+
+TEST_P(Commands, ImagesLiveUntilTheBufferIsDone) {
+  auto kernel = NS::TransferPtr(MPS::CNNPoolingMax::alloc()->init(device_.get(), 3, 3));
+  for (int round = 0; round < 20; ++round) {
+    auto buffer = NS::RetainPtr(queue_->commandBuffer());
+    auto x = image(64), y = image(64);
+    kernel->encodeToCommandBuffer(buffer.get(), x.get(), y.get());
+    x.reset();
+    y.reset();
+    buffer->commit();
+    if (round % 2) buffer->waitUntilCompleted();  // else everything is dropped while it runs
+  }
+}
+
+TEST_P(Commands, LastReferenceToTheQueueInAHandler) {
+  for (int round = 0; round < 20; ++round) {
+    auto queue = NS::TransferPtr(device_->newCommandQueue());
+    std::atomic<bool> done{false};
+    {
+      auto pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
+      MTL::CommandBuffer* buffer = queue->commandBuffer();
+      buffer->addCompletedHandler([&](MTL::CommandBuffer*) { done = true; });
+      buffer->commit();
+    }
+    queue.reset();  // the buffer, on the queue's own thread, may now be the last one to hold it
+    while (!done) std::this_thread::yield();
+  }
+}
+
+TEST_P(Commands, ManyThreadsShareAQueue) {
+  auto kernel = NS::TransferPtr(MPS::CNNPoolingAverage::alloc()->init(device_.get(), 2, 2));
+  std::atomic<int> completed{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      auto mine = NS::TransferPtr(kernel->copy());  // one kernel per thread
+      auto x = image(16), y = image(16);
+      for (int i = 0; i < 25; ++i) {
+        auto pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
+        MTL::CommandBuffer* buffer = queue_->commandBuffer();
+        mine->encodeToCommandBuffer(buffer, x.get(), y.get());
+        buffer->addCompletedHandler([&](MTL::CommandBuffer*) { ++completed; });
+        buffer->commit();
+        if (i % 5 == 0) buffer->waitUntilCompleted();
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  auto last = NS::RetainPtr(queue_->commandBuffer());
+  last->commit();
+  last->waitUntilCompleted();
+  EXPECT_EQ(completed, 100);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Commands, ::testing::Values("cpu", "cuda"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace

@@ -1,0 +1,52 @@
+// Limits of a kernel's numbers, so that coordinates never overflow.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+
+#include "Foundation/NSCoder.hpp"
+#include "src/core/error.h"
+
+namespace bnns::mps {
+
+// A window reaches over at most this many pixels and moves by at most this many, and no coordinate is farther from the
+// image than kFarthest: GPU kernels hold coordinates in 32 bits.
+inline constexpr uint64_t kLargestWindow = uint64_t{1} << 28;
+inline constexpr int64_t kFarthest = int64_t{1} << 29;
+inline constexpr int64_t kLargestPlane = (int64_t{1} << 31) - 1;  // pixels of one channel
+
+inline int64_t window_extent(uint64_t kernel, uint64_t dilation) {
+  if (kernel == 0 || dilation == 0) fail_invalid("kernel size or dilation is 0");
+  if (kernel > kLargestWindow || dilation > kLargestWindow || (kernel - 1) * dilation >= kLargestWindow) {
+    fail_invalid("a window of %zu taps with dilation %zu is too large", static_cast<size_t>(kernel),
+                 static_cast<size_t>(dilation));
+  }
+  return static_cast<int64_t>((kernel - 1) * dilation + 1);
+}
+
+inline void check_stride(uint64_t stride) {
+  if (stride == 0 || stride > kLargestWindow) fail_invalid("stride is %zu", static_cast<size_t>(stride));
+}
+
+// Throws unless kernel sizes, dilations and strides make windows.
+template <class Properties>
+void check_window(const Properties& p) {
+  window_extent(p.kernelWidth, p.dilationX);
+  window_extent(p.kernelHeight, p.dilationY);
+  check_stride(p.strideX);
+  check_stride(p.strideY);
+}
+
+inline void require_keys(const NS::Coder* coder, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    if (!coder->containsValue(key)) fail_invalid("the archive has no %s", key);
+  }
+}
+
+// min(count, extent - origin), 0 where origin lies at or beyond the end.
+inline uint64_t overlap(uint64_t origin, uint64_t count, uint64_t extent) {
+  return origin >= extent ? 0 : std::min(count, extent - origin);
+}
+
+}  // namespace bnns::mps
