@@ -59,40 +59,6 @@ void check_same_shape(const LogicalView& to, const LogicalView& from, const char
   fail_invalid("%s: dest has the indices %s, expected %s", op, shape_text(to).c_str(), shape_text(from).c_str());
 }
 
-// The axes in the destination's memory order, extents of 1 dropped, strides of the destination positive.
-void set_axes(CopyProblem* p, const LogicalView& from, const LogicalView& to) {
-  ptrdiff_t from_offset = static_cast<ptrdiff_t>(from.offset), to_offset = static_cast<ptrdiff_t>(to.offset);
-  CopyAxis axes[kMaxRank];
-  size_t rank = 0;
-  for (size_t k = 0; k < to.rank; ++k) {
-    if (to.size[k] == 1) continue;
-    CopyAxis a{to.size[k], from.stride[k], to.stride[k]};
-    if (a.to < 0) {  // walk it from the other end, on both sides
-      const ptrdiff_t last = static_cast<ptrdiff_t>(a.extent - 1);
-      from_offset += last * a.from;
-      to_offset += last * a.to;
-      a.from = -a.from;
-      a.to = -a.to;
-    }
-    size_t at = rank++;  // sorted by insertion: there are at most eight
-    for (; at > 0 && axes[at - 1].to > a.to; --at) axes[at] = axes[at - 1];
-    axes[at] = a;
-  }
-  p->rank = 0;
-  for (size_t k = 0; k < rank; ++k) {
-    CopyAxis* last = p->rank ? &p->axes[p->rank - 1] : nullptr;
-    const ptrdiff_t extent = last ? static_cast<ptrdiff_t>(last->extent) : 0;
-    if (last && axes[k].from == last->from * extent && axes[k].to == last->to * extent) {
-      last->extent *= axes[k].extent;
-    } else {
-      p->axes[p->rank++] = axes[k];
-    }
-  }
-  if (p->rank == 0) p->axes[p->rank++] = CopyAxis{1, 1, 1};  // one element
-  p->from_offset = static_cast<size_t>(from_offset);
-  p->to_offset = static_cast<size_t>(to_offset);
-}
-
 CopyKind copy_kind(const Tensor& from, const Tensor& to, const char* op) {
   const bool same_meaning = from.scale == to.scale && from.bias == to.bias;
   if (is_indexed(to.type)) {
@@ -115,6 +81,38 @@ void check_layout(const Tensor& t, const char* op, const char* field) {
 
 }  // namespace
 
+void set_copy_axes(CopyProblem* p, const CopyAxis* axes, size_t n, ptrdiff_t from_offset, ptrdiff_t to_offset) {
+  CopyAxis sorted[kMaxCopyAxes];
+  size_t rank = 0;
+  for (size_t k = 0; k < n; ++k) {
+    if (axes[k].extent == 1) continue;
+    CopyAxis a = axes[k];
+    if (a.to < 0) {  // walk it from the other end, on both sides
+      const ptrdiff_t last = static_cast<ptrdiff_t>(a.extent - 1);
+      from_offset += last * a.from;
+      to_offset += last * a.to;
+      a.from = -a.from;
+      a.to = -a.to;
+    }
+    size_t at = rank++;  // sorted by insertion: there are few
+    for (; at > 0 && sorted[at - 1].to > a.to; --at) sorted[at] = sorted[at - 1];
+    sorted[at] = a;
+  }
+  p->rank = 0;
+  for (size_t k = 0; k < rank; ++k) {
+    CopyAxis* last = p->rank ? &p->axes[p->rank - 1] : nullptr;
+    const ptrdiff_t extent = last ? static_cast<ptrdiff_t>(last->extent) : 0;
+    if (last && sorted[k].from == last->from * extent && sorted[k].to == last->to * extent) {
+      last->extent *= sorted[k].extent;
+    } else {
+      p->axes[p->rank++] = sorted[k];
+    }
+  }
+  if (p->rank == 0) p->axes[p->rank++] = CopyAxis{1, 1, 1};  // one element
+  p->from_offset = static_cast<size_t>(from_offset);
+  p->to_offset = static_cast<size_t>(to_offset);
+}
+
 std::string CopyProblem::text(const char* name) const {
   return std::string(name) + " " + from.text() + " to " + to.text();
 }
@@ -135,7 +133,9 @@ CopyProblem make_copy_problem(const BNNSNDArrayDescriptor* dest, const BNNSNDArr
   check_same_shape(to, from, op);
   p.kind = copy_kind(p.from, p.to, op);
   check_disjoint(p.to.data, p.to.span_bytes(), "dest", p.from.data, p.from.span_bytes(), "src", op);
-  set_axes(&p, from, to);
+  CopyAxis axes[kMaxRank];
+  for (size_t k = 0; k < to.rank; ++k) axes[k] = CopyAxis{to.size[k], from.stride[k], to.stride[k]};
+  set_copy_axes(&p, axes, to.rank, static_cast<ptrdiff_t>(from.offset), static_cast<ptrdiff_t>(to.offset));
   const bool whole_bytes = type_bytes(p.from.type) && type_bytes(p.to.type);
   if (!whole_bytes && (p.from_offset || p.to_offset)) {
     fail_unsupported("%s: src is %s and dest %s; types narrower than a byte cannot be rotated", op,

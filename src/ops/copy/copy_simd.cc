@@ -2,6 +2,8 @@
 //
 // A vector of the transpose is made of 16-byte blocks: block b of vector k comes from row k + K b of the source, K
 // elements wide. Transposing every block in place then leaves, in vector c, column c of all rows, in order: one store.
+// The last patch of a tile overlaps the one before it: a copy may be made twice, and no element is left for a slow
+// loop. Two, three or four rows (or columns) that lie back to back are interleaved instead.
 
 #include <cstring>
 
@@ -33,43 +35,120 @@ HWY_INLINE hn::Vec<D> LoadBlocks(D d, const hn::TFromD<D>* from, ptrdiff_t strid
   }
 }
 
-HWY_INLINE void TransposePatch(const uint32_t* from, ptrdiff_t from_stride, uint32_t* to, ptrdiff_t to_stride) {
-  const hn::ScalableTag<uint32_t> d;
-  const hn::RepartitionToWide<decltype(d)> wide;
-  const auto r0 = LoadBlocks(d, from, from_stride), r1 = LoadBlocks(d, from + from_stride, from_stride);
-  const auto r2 = LoadBlocks(d, from + 2 * from_stride, from_stride);
-  const auto r3 = LoadBlocks(d, from + 3 * from_stride, from_stride);
-  const auto a = hn::BitCast(wide, hn::InterleaveLower(d, r0, r1)),
-             b = hn::BitCast(wide, hn::InterleaveLower(d, r2, r3));
-  const auto c = hn::BitCast(wide, hn::InterleaveUpper(d, r0, r1)),
-             e = hn::BitCast(wide, hn::InterleaveUpper(d, r2, r3));
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, a, b)), d, to);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, a, b)), d, to + to_stride);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, c, e)), d, to + 2 * to_stride);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, c, e)), d, to + 3 * to_stride);
+// K x K blocks by log2 K rounds of "interleave vector k with vector k + K / 2"; v[c] is column c at the end. Unrolled
+// by hand through the template: at -O2 gcc 12 keeps the array in memory otherwise.
+template <size_t kRound, class D, size_t K>
+HWY_INLINE void TransposeBlocks(D d, hn::Vec<D> (&v)[K]) {
+  if constexpr (kRound < K) {
+    hn::Vec<D> next[K];
+    HWY_UNROLL(8)
+    for (size_t k = 0; k < K / 2; ++k) {
+      next[2 * k] = hn::InterleaveLower(d, v[k], v[k + K / 2]);
+      next[2 * k + 1] = hn::InterleaveUpper(d, v[k], v[k + K / 2]);
+    }
+    TransposeBlocks<2 * kRound>(d, next);
+    HWY_UNROLL(16)
+    for (size_t k = 0; k < K; ++k) v[k] = next[k];
+  }
 }
 
-HWY_INLINE void TransposePatch(const uint64_t* from, ptrdiff_t from_stride, uint64_t* to, ptrdiff_t to_stride) {
-  const hn::ScalableTag<uint64_t> d;
-  const auto r0 = LoadBlocks(d, from, from_stride), r1 = LoadBlocks(d, from + from_stride, from_stride);
-  hn::StoreU(hn::InterleaveLower(d, r0, r1), d, to);
-  hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, to + to_stride);
+// As many rows as D has lanes, K columns.
+template <class D, class T>
+HWY_INLINE void TransposePatch(D d, const T* from, ptrdiff_t from_stride, T* to, ptrdiff_t to_stride) {
+  constexpr size_t K = 16 / sizeof(T);
+  hn::Vec<D> v[K];
+  HWY_UNROLL(16)
+  for (size_t k = 0; k < K; ++k) v[k] = LoadBlocks(d, from + static_cast<ptrdiff_t>(k) * from_stride, from_stride);
+  TransposeBlocks<1>(d, v);
+  HWY_UNROLL(16)
+  for (size_t k = 0; k < K; ++k) hn::StoreU(v[k], d, to + static_cast<ptrdiff_t>(k) * to_stride);
+}
+
+template <class D, class T>
+HWY_INLINE void TransposePatches(D d, const T* from, ptrdiff_t from_stride, T* to, ptrdiff_t to_stride, size_t rows,
+                                 size_t columns) {
+  constexpr size_t K = 16 / sizeof(T);
+  const size_t N = hn::Lanes(d);
+  const auto patch = [&](size_t i, size_t j) HWY_ATTR {
+    TransposePatch(d, from + static_cast<ptrdiff_t>(i) * from_stride + j, from_stride,
+                   to + i + static_cast<ptrdiff_t>(j) * to_stride, to_stride);
+  };
+  if (columns < rows) {  // the longer way inside: it is the one that prefetchers follow
+    for (size_t j = 0; j < columns; j += K) {
+      if (j + K > columns) j = columns - K;
+      for (size_t i = 0; i < rows; i += N) patch(i + N > rows ? rows - N : i, j);
+    }
+  } else {
+    for (size_t i = 0; i < rows; i += N) {
+      if (i + N > rows) i = rows - N;
+      for (size_t j = 0; j < columns; j += K) patch(i, j + K > columns ? columns - K : j);
+    }
+  }
+}
+
+// Few rows become neighbours: to[j rows + i] = from[i from_stride + j].
+template <class T>
+HWY_INLINE size_t InterleaveRows(const T* from, ptrdiff_t from_stride, T* to, size_t rows, size_t columns) {
+  const hn::ScalableTag<T> d;
+  const size_t N = hn::Lanes(d);
+  const T *r1 = from + from_stride, *r2 = from + 2 * from_stride, *r3 = from + 3 * from_stride;
+  size_t j = 0;
+  for (; j + N <= columns; j += N) {
+    const auto v0 = hn::LoadU(d, from + j), v1 = hn::LoadU(d, r1 + j);
+    if (rows == 2) {
+      hn::StoreInterleaved2(v0, v1, d, to + 2 * j);
+    } else if (rows == 3) {
+      hn::StoreInterleaved3(v0, v1, hn::LoadU(d, r2 + j), d, to + 3 * j);
+    } else {
+      hn::StoreInterleaved4(v0, v1, hn::LoadU(d, r2 + j), hn::LoadU(d, r3 + j), d, to + 4 * j);
+    }
+  }
+  return j;
+}
+
+// Neighbours become few columns: to[i + j to_stride] = from[i columns + j].
+template <class T>
+HWY_INLINE size_t SeparateColumns(const T* from, T* to, ptrdiff_t to_stride, size_t rows, size_t columns) {
+  const hn::ScalableTag<T> d;
+  const size_t N = hn::Lanes(d);
+  T *c1 = to + to_stride, *c2 = to + 2 * to_stride, *c3 = to + 3 * to_stride;
+  size_t i = 0;
+  for (; i + N <= rows; i += N) {
+    hn::Vec<decltype(d)> v0, v1, v2, v3;
+    if (columns == 2) {
+      hn::LoadInterleaved2(d, from + 2 * i, v0, v1);
+    } else if (columns == 3) {
+      hn::LoadInterleaved3(d, from + 3 * i, v0, v1, v2);
+      hn::StoreU(v2, d, c2 + i);
+    } else {
+      hn::LoadInterleaved4(d, from + 4 * i, v0, v1, v2, v3);
+      hn::StoreU(v2, d, c2 + i);
+      hn::StoreU(v3, d, c3 + i);
+    }
+    hn::StoreU(v0, d, to + i);
+    hn::StoreU(v1, d, c1 + i);
+  }
+  return i;
 }
 
 template <class T>
 HWY_INLINE void TransposeTile(const T* from, ptrdiff_t from_stride, T* to, ptrdiff_t to_stride, size_t rows,
                               size_t columns) {
-  constexpr size_t kWide = 16 / sizeof(T);  // columns of a patch; it has as many rows as a vector has lanes
-  const size_t N = hn::Lanes(hn::ScalableTag<T>());
-  const size_t whole_rows = rows / N * N, whole_columns = columns / kWide * kWide;
-  for (size_t i = 0; i < whole_rows; i += N) {
-    const T* patch_from = from + static_cast<ptrdiff_t>(i) * from_stride;
-    for (size_t j = 0; j < whole_columns; j += kWide) {
-      TransposePatch(patch_from + j, from_stride, to + i + static_cast<ptrdiff_t>(j) * to_stride, to_stride);
-    }
+  constexpr size_t K = 16 / sizeof(T);
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, K> block;
+  size_t first_row = 0, first_column = 0;  // what is left for single elements begins here
+  if (rows >= 2 && rows <= 4 && to_stride == static_cast<ptrdiff_t>(rows)) {
+    first_column = InterleaveRows(from, from_stride, to, rows, columns);
+  } else if (columns >= 2 && columns <= 4 && from_stride == static_cast<ptrdiff_t>(columns)) {
+    first_row = SeparateColumns(from, to, to_stride, rows, columns);
+  } else if (rows >= hn::Lanes(d) && columns >= K) {
+    return TransposePatches(d, from, from_stride, to, to_stride, rows, columns);
+  } else if (rows >= K && columns >= K) {
+    return TransposePatches(block, from, from_stride, to, to_stride, rows, columns);
   }
-  for (size_t j = 0; j < columns; ++j) {  // what is left below and to the right
-    for (size_t i = j < whole_columns ? whole_rows : 0; i < rows; ++i) {
+  for (size_t j = first_column; j < columns; ++j) {
+    for (size_t i = first_row; i < rows; ++i) {
       to[static_cast<ptrdiff_t>(i) + static_cast<ptrdiff_t>(j) * to_stride] =
           from[static_cast<ptrdiff_t>(i) * from_stride + static_cast<ptrdiff_t>(j)];
     }
@@ -78,6 +157,14 @@ HWY_INLINE void TransposeTile(const T* from, ptrdiff_t from_stride, T* to, ptrdi
 
 }  // namespace
 
+void TransposeTile8(const uint8_t* from, ptrdiff_t from_stride, uint8_t* to, ptrdiff_t to_stride, size_t rows,
+                    size_t columns) {
+  TransposeTile(from, from_stride, to, to_stride, rows, columns);
+}
+void TransposeTile16(const uint16_t* from, ptrdiff_t from_stride, uint16_t* to, ptrdiff_t to_stride, size_t rows,
+                     size_t columns) {
+  TransposeTile(from, from_stride, to, to_stride, rows, columns);
+}
 void TransposeTile32(const uint32_t* from, ptrdiff_t from_stride, uint32_t* to, ptrdiff_t to_stride, size_t rows,
                      size_t columns) {
   TransposeTile(from, from_stride, to, to_stride, rows, columns);
@@ -116,6 +203,14 @@ namespace bnns {
 
 void copy_streaming(const void* from, void* to, size_t bytes) noexcept {
   BNNS_DISPATCH(CopyStreaming)(from, to, bytes);
+}
+void transpose_tile(const uint8_t* from, ptrdiff_t from_stride, uint8_t* to, ptrdiff_t to_stride, size_t rows,
+                    size_t columns) noexcept {
+  BNNS_DISPATCH(TransposeTile8)(from, from_stride, to, to_stride, rows, columns);
+}
+void transpose_tile(const uint16_t* from, ptrdiff_t from_stride, uint16_t* to, ptrdiff_t to_stride, size_t rows,
+                    size_t columns) noexcept {
+  BNNS_DISPATCH(TransposeTile16)(from, from_stride, to, to_stride, rows, columns);
 }
 void transpose_tile(const uint32_t* from, ptrdiff_t from_stride, uint32_t* to, ptrdiff_t to_stride, size_t rows,
                     size_t columns) noexcept {

@@ -253,7 +253,7 @@ TEST(Transpose, EveryPairOfAxes) {
 // Sizes around the vector and the tile, at guard pages; transposing twice gives the bits back.
 TEST(Transpose, BC18_SizesAndInverse) {
   for_each_isa([&] {
-    for (BNNSDataType type : {BNNSDataTypeFloat32, BNNSDataTypeInt64, BNNSDataTypeFloat16}) {
+    for (BNNSDataType type : {BNNSDataTypeFloat32, BNNSDataTypeInt64, BNNSDataTypeFloat16, BNNSDataTypeUInt8}) {
       for (size_t rows : {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 64, 65, 131}) {
         for (size_t columns : {1, 2, 3, 4, 5, 15, 16, 17, 63, 64, 129}) {
           LayoutTensor x(BNNSDataLayout2DFirstMajor, {rows, columns}, type),
