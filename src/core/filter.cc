@@ -8,6 +8,8 @@ const char* filter_kind_name(FilterKind kind) noexcept {
       return "activation";
     case FilterKind::arithmetic:
       return "arithmetic";
+    case FilterKind::contraction:
+      return "contraction";
     case FilterKind::convolution:
       return "convolution";
     case FilterKind::dropout:
@@ -16,12 +18,24 @@ const char* filter_kind_name(FilterKind kind) noexcept {
       return "fully_connected";
     case FilterKind::fused:
       return "fused";
+    case FilterKind::gram:
+      return "gram";
     case FilterKind::loss:
       return "loss";
+    case FilterKind::multihead_attention:
+      return "multihead_attention";
+    case FilterKind::matmul:
+      return "matmul";
     case FilterKind::normalization:
       return "normalization";
+    case FilterKind::padding:
+      return "padding";
+    case FilterKind::permute:
+      return "permute";
     case FilterKind::pooling:
       return "pooling";
+    case FilterKind::resize:
+      return "resize";
     case FilterKind::transposed_convolution:
       return "transposed_convolution";
   }
@@ -38,6 +52,8 @@ const char* own_forward(FilterKind kind) {
       return "BNNSFusedFilterApplyBatch or BNNSFusedFilterApplyMultiInputBatch";
     case FilterKind::loss:
       return "BNNSLossFilterApplyBatch";
+    case FilterKind::multihead_attention:
+      return "BNNSApplyMultiheadAttention";
     case FilterKind::normalization:
       return "BNNSNormalizationFilterApplyBatch";
     default:
@@ -53,6 +69,8 @@ const char* own_backward(FilterKind kind) {
       return "BNNSFusedFilterApplyBackwardBatch or BNNSFusedFilterApplyBackwardMultiInputBatch";
     case FilterKind::loss:
       return "BNNSLossFilterApplyBackwardBatch";
+    case FilterKind::multihead_attention:
+      return "BNNSApplyMultiheadAttentionBackward";
     case FilterKind::normalization:
       return "BNNSNormalizationFilterApplyBackwardBatch";
     default:
@@ -68,6 +86,16 @@ void Filter::forward(size_t, const void*, size_t, void*, size_t) {
 
 void Filter::backward(const BackwardCall&) {
   fail_invalid("%s: this filter's gradient is %s", filter_kind_name(kind_), own_backward(kind_));
+}
+
+void Filter::forward_two(const TwoInputCall&) {
+  fail_invalid("%s: this filter does not take two inputs; it is applied by %s", filter_kind_name(kind_),
+               own_forward(kind_));
+}
+
+void Filter::backward_two(const TwoInputBackwardCall&) {
+  fail_invalid("%s: this filter does not take two inputs; its gradient is %s", filter_kind_name(kind_),
+               own_backward(kind_));
 }
 
 Filter& from_handle(BNNSFilter handle) {

@@ -17,13 +17,20 @@ namespace bnns {
 enum class FilterKind {
   activation,
   arithmetic,
+  contraction,
   convolution,
   dropout,
   fully_connected,
   fused,
+  gram,
   loss,
+  multihead_attention,
+  matmul,
   normalization,
+  padding,
+  permute,
   pooling,
+  resize,
   transposed_convolution
 };
 
@@ -44,6 +51,32 @@ struct BackwardCall {
   const BNNSNDArrayDescriptor* bias_delta;
 };
 
+// The arguments of BNNSFilterApplyTwoInputBatch and BNNSFilterApplyBackwardTwoInputBatch, as they came.
+struct TwoInputCall {
+  size_t batch;
+  const void* in_a;
+  size_t in_a_stride;
+  const void* in_b;
+  size_t in_b_stride;
+  void* out;
+  size_t out_stride;
+};
+struct TwoInputBackwardCall {
+  size_t batch;
+  const void* in_a;
+  size_t in_a_stride;
+  const BNNSNDArrayDescriptor* in_a_delta;
+  size_t in_a_delta_stride;
+  const void* in_b;
+  size_t in_b_stride;
+  const BNNSNDArrayDescriptor* in_b_delta;
+  size_t in_b_delta_stride;
+  const BNNSNDArrayDescriptor* out_delta;
+  size_t out_delta_stride;
+  const BNNSNDArrayDescriptor* weights_delta;
+  const BNNSNDArrayDescriptor* bias_delta;
+};
+
 class Filter {
  public:
   Filter(FilterKind kind, const Options& options) : options_(options), kind_(kind) {}
@@ -55,6 +88,9 @@ class Filter {
   // which refuses and names the right call.
   virtual void forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride);
   virtual void backward(const BackwardCall& call);
+  // BNNSFilterApplyTwoInput[Batch] and BNNSFilterApplyBackwardTwoInputBatch; the default refuses.
+  virtual void forward_two(const TwoInputCall& call);
+  virtual void backward_two(const TwoInputBackwardCall& call);
 
   // The problem in one line: in verbose output and messages.
   virtual std::string text() const = 0;

@@ -155,6 +155,26 @@ Tensor resolve_delta(const BNNSNDArrayDescriptor* d, const Tensor& like, const c
   return t;
 }
 
+Tensor resolve_delta_view(const BNNSNDArrayDescriptor* d, const Tensor& like, const char* op, const char* field) {
+  Tensor t = resolve_delta(d, like, op, field);
+  if (t.rank == like.rank && std::equal(t.size, t.size + t.rank, like.size)) return t;
+  if (!t.dense && t.rank != 1) {
+    fail_unsupported("%s: %s is %s with gaps; expected the sizes of %s, or no gaps", op, field, t.text().c_str(),
+                     like.text().c_str());
+  }
+  size_t step = t.dense ? 1 : t.stride[0];
+  t.layout = like.layout;
+  t.rank = like.rank;
+  for (size_t j = 0; j < like.rank; ++j) {
+    const size_t k = like.axis[j];
+    t.axis[j] = like.axis[j];
+    t.size[k] = like.size[k];
+    t.stride[k] = step;
+    step *= like.size[k];
+  }
+  return t;
+}
+
 Tensor vector_tensor(size_t n, void* data) {
   Tensor t;
   t.layout = BNNSDataLayoutVector;

@@ -64,6 +64,11 @@ Tensor resolve_with_data(const BNNSNDArrayDescriptor* d, const char* op, const c
 // layout (existing programs pass a Vector where the layer has CHW).
 Tensor resolve_delta(const BNNSNDArrayDescriptor* d, const Tensor& like, const char* op, const char* field);
 
+// As resolve_delta, for operators that work along axes: the result has the shape of `like`. A descriptor with the sizes
+// of `like` keeps its own strides, whatever its layout; one of as many elements in another shape must be a vector or
+// dense, and holds the elements in the memory order of `like`.
+Tensor resolve_delta_view(const BNNSNDArrayDescriptor* d, const Tensor& like, const char* op, const char* field);
+
 // A dense f32 vector of n elements: what an operator uses for the values it owns.
 Tensor vector_tensor(size_t n, void* data);
 
