@@ -1,0 +1,47 @@
+// Rows of f32: y = w x, y += w x, the sum of x.
+
+#include "src/ops/axis_map/axis_map.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "src/ops/axis_map/axis_map_simd.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "src/simd/dispatch.h"
+#include "src/simd/loops-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::HWY_NAMESPACE {
+
+void RowScale(const float* x, float weight, float* y, size_t n) {
+  Transform(x, y, n, [weight](auto d, auto v) HWY_ATTR { return hn::Mul(hn::Set(d, weight), v); });
+}
+
+void RowScaleAdd(const float* x, float weight, float* y, size_t n) {
+  Transform2(x, y, y, n,
+             [weight](auto d, auto v, auto sum) HWY_ATTR { return hn::MulAdd(hn::Set(d, weight), v, sum); });
+}
+
+// Four accumulators; the order depends on n alone.
+float RowSum(const float* x, size_t n) {
+  return Reduce(x, n, SumOp(), [](auto /*d*/, auto v) HWY_ATTR { return v; });
+}
+
+}  // namespace bnns::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace bnns {
+
+void row_scale(const float* x, float weight, float* y, size_t n) noexcept {
+  BNNS_DISPATCH(RowScale)(x, weight, y, n);
+}
+void row_scale_add(const float* x, float weight, float* y, size_t n) noexcept {
+  BNNS_DISPATCH(RowScaleAdd)(x, weight, y, n);
+}
+float row_sum(const float* x, size_t n) noexcept {
+  return BNNS_DISPATCH(RowSum)(x, n);
+}
+
+}  // namespace bnns
+#endif

@@ -1,0 +1,123 @@
+#include "src/ops/compare/compare.h"
+
+#include <algorithm>
+
+#include "src/core/batch_pair.h"
+#include "src/core/checked.h"
+#include "src/core/elements.h"
+#include "src/core/error.h"
+#include "src/core/overlap.h"
+#include "src/core/parallel.h"
+
+namespace bnns {
+namespace {
+
+constexpr const char* kOp = "compare";
+constexpr size_t kTaskElements = 32 * 1024;
+
+Tensor read_operand(const BNNSNDArrayDescriptor* d, const char* field) {
+  const Tensor t = resolve_with_data(d, kOp, field);
+  check_plain(t, kOp, field);
+  return t;
+}
+
+void check_sizes(const Tensor& x, const char* name, const Tensor& y) {
+  if (x.rank == y.rank && std::equal(x.size, x.size + x.rank, y.size)) return;
+  fail_invalid("%s: %s is %s, expected the sizes of out, %s", kOp, name, x.text().c_str(), y.text().c_str());
+}
+
+// An operand's elements in the memory order of y.
+Elements in_order_of(const Tensor& x, const Tensor& y) {
+  Tensor view = x;
+  std::copy_n(y.axis, y.rank, view.axis);
+  return Elements(view);
+}
+
+__extension__ using Wide = __int128;  // holds both i64 and u64
+
+// Elements [at, at + n) as they are stored.
+void load_wide(const Tensor& t, const Elements& order, bool consecutive, size_t at, size_t n, Wide* values) {
+  for (size_t i = 0; i < n; ++i) {
+    const size_t offset = consecutive ? at + i : order.offset(at + i);
+    if (t.is(BNNSDataTypeUInt64)) {
+      values[i] = static_cast<const uint64_t*>(t.data)[offset];
+    } else {
+      values[i] = load_integer(t, t.data, offset);
+    }
+  }
+}
+
+uint8_t compare_integers(BNNSRelationalOperator op, Wide a, Wide b) {
+  switch (op) {
+    case BNNSRelationalOperatorEqual:
+      return a == b;
+    case BNNSRelationalOperatorLess:
+      return a < b;
+    case BNNSRelationalOperatorLessEqual:
+      return a <= b;
+    case BNNSRelationalOperatorGreater:
+      return a > b;
+    case BNNSRelationalOperatorGreaterEqual:
+      return a >= b;
+    default:
+      return a != b;
+  }
+}
+
+}  // namespace
+
+CompareProblem make_compare_problem(const BNNSNDArrayDescriptor* in0, const BNNSNDArrayDescriptor* in1,
+                                    BNNSRelationalOperator op, const BNNSNDArrayDescriptor* out) {
+  CompareProblem p;
+  if (static_cast<unsigned>(op) > BNNSRelationalOperatorLogicalXOR) {
+    fail_invalid("%s: op is %u, expected 0 to 11", kOp, static_cast<unsigned>(op));
+  }
+  p.op = op;
+  p.x0 = read_operand(in0, "in0");
+  p.x1 = op == BNNSRelationalOperatorLogicalNOT ? p.x0 : read_operand(in1, "in1");
+  p.y = read_operand(out, "out");
+  if (!p.y.is(BNNSDataTypeBoolean)) {
+    fail_invalid("%s: out has type %s, expected bool", kOp, type_name(p.y.type));
+  }
+  check_sizes(p.x0, "in0", p.y);
+  check_sizes(p.x1, "in1", p.y);
+  check_in_place_or_apart({p.x0, p.x0.data, 0, "in0"}, {p.y, p.y.data, 0, "out"}, 1, kOp);
+  check_in_place_or_apart({p.x1, p.x1.data, 0, "in1"}, {p.y, p.y.data, 0, "out"}, 1, kOp);
+  // f32 holds integers of up to 16 bits; wider ones of one meaning need no conversion.
+  const bool wide = type_bits(p.x0.type) > 16 || type_bits(p.x1.type) > 16;
+  p.exact_integers = wide && is_integer(p.x0.type) && is_integer(p.x1.type) && p.x0.scale == p.x1.scale &&
+                     p.x0.scale > 0 && p.x0.bias == p.x1.bias && op <= BNNSRelationalOperatorNotEqual;
+  return p;
+}
+
+std::string CompareProblem::text() const {
+  return std::string(kOp) + " " + x0.text() + " and " + x1.text() + " op " + std::to_string(static_cast<unsigned>(op));
+}
+
+void compare_tensors(const CompareProblem& p) {
+  const Elements x0 = in_order_of(p.x0, p.y), x1 = in_order_of(p.x1, p.y), y(p.y);
+  const size_t count = p.y.count, tasks = div_up(count, kTaskElements);
+  const bool dense = p.y.dense;
+  const bool consecutive0 = p.x0.dense && std::equal(p.x0.axis, p.x0.axis + p.x0.rank, p.y.axis);
+  const bool consecutive1 = p.x1.dense && std::equal(p.x1.axis, p.x1.axis + p.x1.rank, p.y.axis);
+  parallel_for(tasks, threads_for(0, tasks, 2 * count), [&](size_t task, size_t) {
+    float room0[kBlock], room1[kBlock];
+    uint8_t result[kBlock];
+    const size_t end = std::min(count, (task + 1) * kTaskElements);
+    for (size_t at = task * kTaskElements; at < end; at += kBlock) {
+      const size_t n = std::min(kBlock, end - at);
+      uint8_t* to = dense ? static_cast<uint8_t*>(p.y.data) + at : result;
+      if (p.exact_integers) {
+        Wide a[kBlock], b[kBlock];
+        load_wide(p.x0, x0, consecutive0, at, n, a);
+        load_wide(p.x1, x1, consecutive1, at, n, b);
+        for (size_t i = 0; i < n; ++i) to[i] = compare_integers(p.op, a[i], b[i]);
+      } else {
+        compare_floats(p.op, x0.read(p.x0.data, at, n, room0), x1.read(p.x1.data, at, n, room1), to, n);
+      }
+      for (size_t i = 0; i < n && !dense; ++i) static_cast<uint8_t*>(p.y.data)[y.offset(at + i)] = result[i];
+    }
+  });
+}
+
+}  // namespace bnns

@@ -1,0 +1,113 @@
+#include "src/ops/resize/resize.h"
+
+#include <algorithm>
+
+#include "src/core/batch_pair.h"
+#include "src/core/checked.h"
+#include "src/core/error.h"
+
+namespace bnns {
+namespace {
+
+constexpr const char* kOp = "resize";
+constexpr size_t kLinearAxes = 2;
+
+bool same_meaning(const Tensor& a, const Tensor& b) {
+  return a.type == b.type && a.scale == b.scale && a.bias == b.bias;
+}
+
+void check_sizes(const ResizeProblem& p) {
+  size_t changed = 0, larger = kMaxRank, smaller = kMaxRank;
+  for (size_t k = 0; k < p.x.rank; ++k) {
+    if (p.y.size[k] == p.x.size[k]) continue;
+    ++changed;
+    (p.y.size[k] > p.x.size[k] ? larger : smaller) = k;
+  }
+  if (larger < kMaxRank && smaller < kMaxRank) {
+    fail_unsupported(
+        "%s: o_desc.size[%zu] is larger and o_desc.size[%zu] smaller than in i_desc, expected all larger or all "
+        "smaller",
+        kOp, larger, smaller);
+  }
+  if (p.method == BNNSInterpolationMethodLinear && changed > kLinearAxes) {
+    fail_unsupported("%s: %zu sizes of o_desc differ from i_desc, expected at most %zu for linear interpolation", kOp,
+                     changed, kLinearAxes);
+  }
+}
+
+}  // namespace
+
+ResizeProblem make_resize_problem(const BNNSLayerParametersResize* layer) {
+  if (!layer) fail_invalid("%s: layer_params is NULL, expected a BNNSLayerParametersResize", kOp);
+  ResizeProblem p;
+  p.method = layer->method;
+  p.align_corners = layer->align_corners;
+  if (p.method != BNNSInterpolationMethodNearest && p.method != BNNSInterpolationMethodLinear) {
+    fail_invalid("%s: method is %u, expected 0 (nearest) or 1 (linear)", kOp, static_cast<unsigned>(p.method));
+  }
+  p.x = resolve(layer->i_desc, kOp, "i_desc");
+  p.y = resolve(layer->o_desc, kOp, "o_desc");
+  check_plain(p.x, kOp, "i_desc");
+  check_plain(p.y, kOp, "o_desc");
+  if (p.y.rank != p.x.rank) {
+    fail_invalid("%s: o_desc has rank %zu, expected %zu as i_desc", kOp, p.y.rank, p.x.rank);
+  }
+  check_sizes(p);
+  for (size_t k = 0; k < p.x.rank; ++k) checked_mul(p.x.size[k], p.y.size[k], kOp);  // so that o * in cannot wrap
+  const bool floats = is_float(p.x.type) && is_float(p.y.type);
+  if (!floats && (p.method == BNNSInterpolationMethodLinear || !same_meaning(p.x, p.y))) {
+    fail_unsupported("%s: i_desc is %s and o_desc %s; expected f32, f16 or bf16%s", kOp, type_name(p.x.type),
+                     type_name(p.y.type),
+                     p.method == BNNSInterpolationMethodLinear ? " for linear interpolation" : ", or the same type");
+  }
+  return p;
+}
+
+std::string ResizeProblem::text() const {
+  const char* how = method == BNNSInterpolationMethodNearest ? " nearest" : " linear";
+  const char* where = method == BNNSInterpolationMethodNearest ? "" : align_corners ? " corners" : " half-pixel";
+  return std::string(kOp) + " " + x.text() + " to " + y.text() + how + where;
+}
+
+Tap resize_tap(BNNSInterpolationMethod method, bool align_corners, size_t in, size_t out, size_t o) {
+  const double i = static_cast<double>(o), n = static_cast<double>(in), m = static_cast<double>(out);
+  if (method == BNNSInterpolationMethodNearest) {
+    return {static_cast<ptrdiff_t>(o * in / out), 0};  // in integers: no rounding moves a boundary
+  }
+  const double corners = out == 1 ? 0 : i * (n - 1) / (m - 1), centres = (i + 0.5) * n / m - 0.5;
+  const double at = align_corners ? corners : std::clamp(centres, 0.0, n - 1);
+  const size_t index = std::min(static_cast<size_t>(at), in - 1);
+  const float fraction = static_cast<float>(at - static_cast<double>(index));
+  return {static_cast<ptrdiff_t>(index), index + 1 < in ? fraction : 0};
+}
+
+ResizeFilter::ResizeFilter(const Options& options, const ResizeProblem& problem)
+    : Filter(kKind, options), problem_(problem), scratch_(options) {
+  for (size_t k = 0; k < problem.x.rank; ++k) {
+    const size_t in = problem.x.size[k], out = problem.y.size[k];
+    if (in == out) continue;
+    const Buffer taps(options, checked_mul(out, sizeof(Tap), kOp), "the taps of resize");
+    for (size_t o = 0; o < out; ++o) {
+      taps.as<Tap>()[o] = resize_tap(problem.method, problem.align_corners, in, out, o);
+    }
+    tables_.axis[k] = AxisTable(options, taps.as<Tap>(), in, out);
+  }
+}
+
+void ResizeFilter::forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride) {
+  const BatchPair pair = forward_pair(batch, problem_.x, in, in_stride, problem_.y, out, out_stride, kOp);
+  if (pair.batch == 0) return;
+  if (problem_.method == BNNSInterpolationMethodNearest && same_meaning(problem_.x, problem_.y)) {
+    constexpr unsigned char kNoFill[8] = {};
+    move_elements(tables_, pair, kNoFill, options_.n_threads);
+  } else {
+    sum_elements(tables_, MapDirection::forward, pair, options_.n_threads, scratch_);
+  }
+}
+
+void ResizeFilter::backward(const BackwardCall& call) {
+  const BatchPair pair = backward_pair(call, problem_.x, problem_.y, kOp);
+  if (pair.batch) sum_elements(tables_, MapDirection::backward, pair, options_.n_threads, scratch_);
+}
+
+}  // namespace bnns
