@@ -31,15 +31,6 @@ Tensor read_data(const BNNSNDArrayDescriptor& d, const char* field) {
   return t;
 }
 
-// Not 0: that would be the client's "choose one".
-uint32_t seed_from_system() {
-  uint32_t seed = 0;
-  if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) {  // early at boot: the clock has to do
-    seed = static_cast<uint32_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-  }
-  return seed ? seed : 1;
-}
-
 // One operand of a pass: a batch of samples in memory order.
 struct Samples {
   Elements elements;
@@ -80,6 +71,14 @@ void run_pass(const DropoutPass& pass, const DecisionMap& map, const Samples& fr
 }
 
 }  // namespace
+
+uint32_t seed_from_system() noexcept {
+  uint32_t seed = 0;
+  if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) {  // early at boot: the clock has to do
+    seed = static_cast<uint32_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  }
+  return seed ? seed : 1;
+}
 
 DropoutProblem make_dropout_problem(const BNNSLayerParametersDropout* layer) {
   if (!layer) fail_invalid("%s: layer_params is NULL, expected a BNNSLayerParametersDropout", kOp);

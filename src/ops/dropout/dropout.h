@@ -73,6 +73,9 @@ class DropoutFilter final : public Filter {
   DropoutPass last_;
 };
 
+// A seed for clients that give none; not 0, which is the client's "choose one".
+uint32_t seed_from_system() noexcept;
+
 // ---- kernels: dropout_simd.cc; the same bits on every instruction set ---------------------------------------------
 
 inline constexpr size_t kDropoutBlock = 512;
