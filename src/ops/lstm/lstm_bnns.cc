@@ -1,0 +1,40 @@
+// The C entry points of the LSTM.
+
+#include "bnns/bnns.h"
+#include "src/core/error.h"
+#include "src/core/log.h"
+#include "src/ops/dropout/dropout.h"
+#include "src/ops/lstm/lstm.h"
+
+size_t BNNSComputeLSTMTrainingCacheCapacity(const BNNSLayerParametersLSTM* layer_params) noexcept {
+  return bnns::guarded("BNNSComputeLSTMTrainingCacheCapacity", SIZE_MAX,
+                       [&] { return bnns::lstm_cache_bytes(bnns::make_lstm_sizes(layer_params)); });
+}
+
+int BNNSDirectApplyLSTMBatchTrainingCaching(const BNNSLayerParametersLSTM* layer_params,
+                                            const BNNSFilterParameters* filter_params, void* training_cache_ptr,
+                                            const size_t training_cache_capacity) noexcept {
+  return bnns::guarded_status("BNNSDirectApplyLSTMBatchTrainingCaching", [&] {
+    const bnns::CallTimer timer("direct");
+    const bnns::Options options = bnns::read_options(filter_params, bnns::kLstm);
+    const bnns::LstmProblem problem = bnns::make_lstm_problem(layer_params);
+    const bool drops = training_cache_ptr && problem.dropout > 0;
+    const uint32_t seed = drops ? bnns::seed_from_system() : 0;
+    bnns::lstm_forward(problem, options, training_cache_ptr, training_cache_capacity, seed);
+    if (timer.active()) timer.finish(problem.text(), problem.B);
+  });
+}
+
+int BNNSDirectApplyLSTMBatchBackward(const BNNSLayerParametersLSTM* layer_params,
+                                     const BNNSLayerParametersLSTM* layer_delta_params,
+                                     const BNNSFilterParameters* filter_params, const void* training_cache_ptr,
+                                     const size_t training_cache_capacity) noexcept {
+  return bnns::guarded_status("BNNSDirectApplyLSTMBatchBackward", [&] {
+    const bnns::CallTimer timer("direct_backward");
+    const bnns::Options options = bnns::read_options(filter_params, bnns::kLstm);
+    const bnns::LstmProblem problem = bnns::make_lstm_problem(layer_params);
+    const bnns::LstmTensors deltas = bnns::make_lstm_gradients(problem, layer_delta_params);
+    bnns::lstm_backward(problem, deltas, options, training_cache_ptr, training_cache_capacity);
+    if (timer.active()) timer.finish(problem.text(), problem.B);
+  });
+}
