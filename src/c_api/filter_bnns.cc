@@ -4,12 +4,11 @@
 #include "src/core/filter.h"
 
 using bnns::BackwardCall;
-using bnns::fail_unsupported;
 using bnns::Filter;
-using bnns::filter_kind_name;
 using bnns::from_handle;
 using bnns::guarded_status;
 using bnns::timed;
+using bnns::TwoInputBackwardCall;
 
 int BNNSFilterApply(BNNSFilter handle, const void* in, void* out) noexcept {
   return guarded_status("BNNSFilterApply", [&] {
@@ -38,29 +37,39 @@ int BNNSFilterApplyBackwardBatch(BNNSFilter handle, size_t batch, const void* in
   });
 }
 
-// Two-input filters (matrix product, contraction) arrive with a later release; every filter of this one takes one
-// input, or an array of inputs through the arithmetic calls.
-namespace {
-[[noreturn]] void refuse_two_inputs(BNNSFilter handle) {
-  const Filter& filter = from_handle(handle);
-  fail_unsupported("%s: this filter does not take two inputs", filter_kind_name(filter.kind()));
-}
-}  // namespace
-
-int BNNSFilterApplyTwoInput(BNNSFilter handle, const void*, const void*, void*) noexcept {
-  return guarded_status("BNNSFilterApplyTwoInput", [&] { refuse_two_inputs(handle); });
+int BNNSFilterApplyTwoInput(BNNSFilter handle, const void* in_a, const void* in_b, void* out) noexcept {
+  return guarded_status("BNNSFilterApplyTwoInput", [&] {
+    Filter& filter = from_handle(handle);
+    timed("apply", filter, 1, [&] { filter.forward_two({1, in_a, 0, in_b, 0, out, 0}); });
+  });
 }
 
-int BNNSFilterApplyTwoInputBatch(BNNSFilter handle, size_t, const void*, size_t, const void*, size_t, void*,
-                                 size_t) noexcept {
-  return guarded_status("BNNSFilterApplyTwoInputBatch", [&] { refuse_two_inputs(handle); });
+int BNNSFilterApplyTwoInputBatch(BNNSFilter handle, size_t batch, const void* in_a, size_t in_a_stride,
+                                 const void* in_b, size_t in_b_stride, void* out, size_t out_stride) noexcept {
+  return guarded_status("BNNSFilterApplyTwoInputBatch", [&] {
+    Filter& filter = from_handle(handle);
+    timed("apply", filter, batch, [&] {
+      filter.forward_two({batch, in_a, in_a_stride, in_b, in_b_stride, out, out_stride});
+    });
+  });
 }
 
-int BNNSFilterApplyBackwardTwoInputBatch(BNNSFilter handle, size_t, const void*, size_t, BNNSNDArrayDescriptor*, size_t,
-                                         const void*, size_t, BNNSNDArrayDescriptor*, size_t, const void*, size_t,
-                                         const BNNSNDArrayDescriptor*, size_t, BNNSNDArrayDescriptor*,
-                                         BNNSNDArrayDescriptor*) noexcept {
-  return guarded_status("BNNSFilterApplyBackwardTwoInputBatch", [&] { refuse_two_inputs(handle); });
+// out is not needed: no filter of two inputs has an activation.
+int BNNSFilterApplyBackwardTwoInputBatch(BNNSFilter handle, size_t batch, const void* in_a, size_t in_a_stride,
+                                         BNNSNDArrayDescriptor* in_a_delta, size_t in_a_delta_stride, const void* in_b,
+                                         size_t in_b_stride, BNNSNDArrayDescriptor* in_b_delta,
+                                         size_t in_b_delta_stride, const void*, size_t,
+                                         const BNNSNDArrayDescriptor* out_delta, size_t out_delta_stride,
+                                         BNNSNDArrayDescriptor* weights_delta,
+                                         BNNSNDArrayDescriptor* bias_delta) noexcept {
+  return guarded_status("BNNSFilterApplyBackwardTwoInputBatch", [&] {
+    Filter& filter = from_handle(handle);
+    const TwoInputBackwardCall call{
+        batch,       in_a,       in_a_stride,       in_a_delta, in_a_delta_stride, in_b,
+        in_b_stride, in_b_delta, in_b_delta_stride, out_delta,  out_delta_stride,  weights_delta,
+        bias_delta};
+    timed("backward", filter, batch, [&] { filter.backward_two(call); });
+  });
 }
 
 void BNNSFilterDestroy(BNNSFilter handle) noexcept {
