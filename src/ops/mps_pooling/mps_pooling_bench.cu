@@ -343,10 +343,12 @@ int main(int argc, char** argv) {
           std::printf("%-36s %-9s %8.4f %8.4f %5.0f%% %8.4f %6.2f\n", name, label.c_str(), ms, moved / rate,
                       100 * moved / rate / ms, peer, peer / ms);
           if (out) {
-            std::fprintf(out,
-                         "%s  {\"shape\": \"%s\", \"call\": \"%s\", \"ms\": %.5f, \"limit_ms\": %.5f, \"share\": %.4f, "
-                         "\"cudnn_ms\": %.5f}",
-                         first_row ? "" : ",\n", name, label.c_str(), ms, moved / rate, moved / rate / ms, peer);
+            std::fprintf(
+                out,
+                "%s  {\"shape\": \"%s\", \"call\": \"%s\", \"image_mb\": %.1f, \"ms\": %.5f, \"limit_ms\": %.5f, "
+                "\"share\": %.4f, \"cudnn_ms\": %.5f}",
+                first_row ? "" : ",\n", name, label.c_str(), double(large) / 1e6, ms, moved / rate, moved / rate / ms,
+                peer);
             first_row = false;
           }
         }

@@ -98,9 +98,10 @@ __device__ __forceinline__ int32_t lanes_of(const Encode& e, int32_t slice) {
   return left < 4 ? static_cast<int32_t>(left) : 4;
 }
 
-// Gradients of the common windows, each source texel read once and each target texel written once
-// (mps_pooling_rolling.cu). False: not for this encode.
-bool pool_backward_rolling(const PoolBackward& encode, cudaStream_t stream, cudaError_t* error) noexcept;
+// The common windows, each source texel fetched once and each target texel written once
+// (mps_pooling_band.cu). False: not for this encode.
+bool pool_forward_band(const PoolForward& encode, cudaStream_t stream, cudaError_t* error) noexcept;
+bool pool_backward_band(const PoolBackward& encode, cudaStream_t stream, cudaError_t* error) noexcept;
 
 // One window that covers a small plane (mps_pooling_global.cu). False: not for this encode.
 bool pool_forward_global(const PoolForward& encode, cudaStream_t stream, cudaError_t* error) noexcept;

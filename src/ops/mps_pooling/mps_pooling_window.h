@@ -68,7 +68,7 @@ BNNS_HOST_DEVICE bool is_nan(float x) {
 // Max: NaN is ignored unless every tap is NaN (D16). With the zero edge, taps outside take part as 0.
 template <class Read>
 BNNS_HOST_DEVICE Texel max_window(const AxisTaps& ty, const AxisTaps& tx, PoolEdge edge, Read&& read) {
-  Texel best;
+  Texel best{};
   bool none = true;
   for_each_tap(ty, tx, edge == PoolEdge::clamp, read, [&](const Texel& t, int64_t, int64_t) {
     for (int l = 0; l < 4; ++l) {
@@ -89,7 +89,7 @@ BNNS_HOST_DEVICE Texel max_window(const AxisTaps& ty, const AxisTaps& tx, PoolEd
 template <class Read>
 BNNS_HOST_DEVICE TexelIndex max_window_index(const AxisTaps& ty, const AxisTaps& tx, PoolEdge edge, int64_t width,
                                              Read&& read) {
-  Texel best;
+  Texel best{};
   TexelIndex index;
   for (int l = 0; l < 4; ++l) index.v[l] = -1;
   for_each_tap(ty, tx, edge == PoolEdge::clamp, read, [&](const Texel& t, int64_t y, int64_t x) {
