@@ -7,6 +7,7 @@ namespace bnns::detail {
 namespace {
 
 constexpr size_t kMaxVectors = 9;       // of dot: above, the tile kernel wins although it packs
+constexpr size_t kShortDepth = 32;      // below it, dot with four vectors and more spends its time joining lanes
 constexpr size_t kFarSize = 1 << 19;    // elements of the matrix: not expected in cache
 constexpr size_t kSliceSize = 1 << 17;  // elements of the matrix: from here on several threads are worth a second pass
 
@@ -29,7 +30,7 @@ Skinny choose(const GemmCall& call) {
     const size_t vectors = columns ? call.n : call.m, rows = columns ? call.m : call.n;
     const Lens& matrix = columns ? call.a : call.b;
     if (vectors > kMaxVectors || !matrix.strided()) continue;
-    if (matrix.depth_contiguous()) return {Way::dot, columns};
+    if (matrix.depth_contiguous() && (vectors < 4 || call.k >= kShortDepth)) return {Way::dot, columns};
     // y must be contiguous along the matrix's rows.
     if (vectors == 1 && matrix.rows_contiguous() && (!columns || call.c_stride == 1)) {
       const bool large = rows * call.k >= kSliceSize;
