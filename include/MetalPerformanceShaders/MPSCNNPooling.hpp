@@ -31,17 +31,17 @@ class BNNS_MPS_API CNNPooling : public KernelClass<CNNPooling, CNNKernel> {
   virtual MTL::Size zeroPad() const { return {}; }  // width and height are used
 };
 
-// The initialisers of a concrete class.
-template <class Self>
-class BNNS_MPS_API PoolingClass : public KernelClass<Self, CNNPooling> {
+// The initialisers of a concrete class, forward or gradient.
+template <class Self, class Base>
+class BNNS_MPS_API PoolingClass : public KernelClass<Self, Base> {
  public:
-  using KernelClass<Self, CNNPooling>::init;
+  using KernelClass<Self, Base>::init;
   Self* init(MTL::Device* device, NS::UInteger kernelWidth, NS::UInteger kernelHeight) {
-    return static_cast<Self*>(CNNPooling::init(device, kernelWidth, kernelHeight));
+    return static_cast<Self*>(Base::init(device, kernelWidth, kernelHeight));
   }
   Self* init(MTL::Device* device, NS::UInteger kernelWidth, NS::UInteger kernelHeight, NS::UInteger strideInPixelsX,
              NS::UInteger strideInPixelsY) {
-    return static_cast<Self*>(CNNPooling::init(device, kernelWidth, kernelHeight, strideInPixelsX, strideInPixelsY));
+    return static_cast<Self*>(Base::init(device, kernelWidth, kernelHeight, strideInPixelsX, strideInPixelsY));
   }
   Self* initWithDevice(MTL::Device* device, NS::UInteger kernelWidth, NS::UInteger kernelHeight) {
     return init(device, kernelWidth, kernelHeight);
@@ -53,7 +53,7 @@ class BNNS_MPS_API PoolingClass : public KernelClass<Self, CNNPooling> {
 };
 
 // The largest value. With Zero the zeros outside take part.
-class BNNS_MPS_API CNNPoolingMax : public PoolingClass<CNNPoolingMax> {
+class BNNS_MPS_API CNNPoolingMax : public PoolingClass<CNNPoolingMax, CNNPooling> {
  public:
   static CNNPoolingMax* alloc();
   const char* className() const noexcept override;
@@ -64,7 +64,7 @@ class BNNS_MPS_API CNNPoolingMax : public PoolingClass<CNNPoolingMax> {
 };
 
 // Sum over kernel area (Zero), or over the pixels that the window shares with the image grown by zeroPadSize (Clamp).
-class BNNS_MPS_API CNNPoolingAverage : public PoolingClass<CNNPoolingAverage> {
+class BNNS_MPS_API CNNPoolingAverage : public PoolingClass<CNNPoolingAverage, CNNPooling> {
  public:
   static CNNPoolingAverage* alloc();
   NS::UInteger zeroPadSizeX() const { return zeroPadSizeX_; }
@@ -86,7 +86,7 @@ class BNNS_MPS_API CNNPoolingAverage : public PoolingClass<CNNPoolingAverage> {
 };
 
 // Square root of the sum of squares, not divided by anything.
-class BNNS_MPS_API CNNPoolingL2Norm : public PoolingClass<CNNPoolingL2Norm> {
+class BNNS_MPS_API CNNPoolingL2Norm : public PoolingClass<CNNPoolingL2Norm, CNNPooling> {
  public:
   static CNNPoolingL2Norm* alloc();
   const char* className() const noexcept override;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "MPSCNNBinaryKernel.hpp"
+#include "MPSCNNPooling.hpp"
 
 namespace MPS {
 
@@ -43,29 +44,8 @@ class BNNS_MPS_API CNNPoolingGradient : public KernelClass<CNNPoolingGradient, C
   MTL::Size sourceSize_{NS::UIntegerMax, NS::UIntegerMax, NS::UIntegerMax};
 };
 
-template <class Self>
-class BNNS_MPS_API PoolingGradientClass : public KernelClass<Self, CNNPoolingGradient> {
- public:
-  using KernelClass<Self, CNNPoolingGradient>::init;
-  Self* init(MTL::Device* device, NS::UInteger kernelWidth, NS::UInteger kernelHeight) {
-    return static_cast<Self*>(CNNPoolingGradient::init(device, kernelWidth, kernelHeight));
-  }
-  Self* init(MTL::Device* device, NS::UInteger kernelWidth, NS::UInteger kernelHeight, NS::UInteger strideInPixelsX,
-             NS::UInteger strideInPixelsY) {
-    return static_cast<Self*>(
-        CNNPoolingGradient::init(device, kernelWidth, kernelHeight, strideInPixelsX, strideInPixelsY));
-  }
-  Self* initWithDevice(MTL::Device* device, NS::UInteger kernelWidth, NS::UInteger kernelHeight) {
-    return init(device, kernelWidth, kernelHeight);
-  }
-  Self* initWithDevice(MTL::Device* device, NS::UInteger kernelWidth, NS::UInteger kernelHeight,
-                       NS::UInteger strideInPixelsX, NS::UInteger strideInPixelsY) {
-    return init(device, kernelWidth, kernelHeight, strideInPixelsX, strideInPixelsY);
-  }
-};
-
 // The whole gradient goes to the first maximum in row-major order; it is lost where a zero outside is larger.
-class BNNS_MPS_API CNNPoolingMaxGradient : public PoolingGradientClass<CNNPoolingMaxGradient> {
+class BNNS_MPS_API CNNPoolingMaxGradient : public PoolingClass<CNNPoolingMaxGradient, CNNPoolingGradient> {
  public:
   static CNNPoolingMaxGradient* alloc();
   const char* className() const noexcept override;
@@ -76,7 +56,7 @@ class BNNS_MPS_API CNNPoolingMaxGradient : public PoolingGradientClass<CNNPoolin
 };
 
 // Only the secondary image's size counts; it need never have been written.
-class BNNS_MPS_API CNNPoolingAverageGradient : public PoolingGradientClass<CNNPoolingAverageGradient> {
+class BNNS_MPS_API CNNPoolingAverageGradient : public PoolingClass<CNNPoolingAverageGradient, CNNPoolingGradient> {
  public:
   static CNNPoolingAverageGradient* alloc();
   NS::UInteger zeroPadSizeX() const { return zeroPadSizeX_; }
@@ -99,7 +79,7 @@ class BNNS_MPS_API CNNPoolingAverageGradient : public PoolingGradientClass<CNNPo
 };
 
 // source / norm; 0 where the norm is 0.
-class BNNS_MPS_API CNNPoolingL2NormGradient : public PoolingGradientClass<CNNPoolingL2NormGradient> {
+class BNNS_MPS_API CNNPoolingL2NormGradient : public PoolingClass<CNNPoolingL2NormGradient, CNNPoolingGradient> {
  public:
   static CNNPoolingL2NormGradient* alloc();
   const char* className() const noexcept override;
