@@ -21,7 +21,8 @@ namespace bnns {
 namespace {
 
 constexpr size_t kTaskBytes = 256 * 1024;
-constexpr size_t kStreamBytes = 24 << 20;   // larger than the L3 share of a core: reading for ownership is a waste
+constexpr size_t kStreamBytes = 24 << 20;  // larger than the L3 share of a core: reading for ownership is a waste
+constexpr size_t kLineBytes = 64;
 constexpr size_t kRepeatBytes = 16 * 1024;  // of a repeated row: stays in L1
 // A wide tile reads long rows (2 KiB of f32 in one go, which prefetchers follow) and writes two lines of each row of
 // the destination, which are whole vectors of every type. Where the source has short rows (pixels of some channels), a
@@ -115,6 +116,7 @@ void copy_transposed(const CopyProblem& p, size_t dense, size_t n_threads) {
   const bool tall = columns.extent * sizeof(T) <= kTallTileBytes;
   const size_t tile_rows = (tall ? kTallTileBytes : kWideTileBytes) / sizeof(T);
   const size_t outer = count_of(p, 1, dense), bytes = outer * rows.extent * columns.extent * sizeof(T);
+  const bool stream = bytes >= kStreamBytes;
   const size_t width = std::min(columns.extent, kTileColumns), strips = div_up(columns.extent, width);
   const size_t height = std::max(tile_rows, kTaskBytes / (width * sizeof(T)) / tile_rows * tile_rows);
   const size_t parts = div_up(rows.extent, height), tasks = outer * strips * parts;
@@ -123,13 +125,19 @@ void copy_transposed(const CopyProblem& p, size_t dense, size_t n_threads) {
     for (size_t task = part * group; task < std::min(tasks, (part + 1) * group); ++task) {
       const Offsets o = offsets_of(p, 1, dense, task / parts / strips);
       const size_t j = task / parts % strips * width, m = std::min(width, columns.extent - j);
-      const size_t first = task % parts * height, last = std::min(rows.extent, first + height);
-      for (size_t i = first; i < last; i += tile_rows) {
+      // Streamed tiles begin on a line of the destination; what is before the first line is a tile of its own.
+      const size_t off = reinterpret_cast<uintptr_t>(to + o.to) % kLineBytes;
+      const size_t head = stream && off % sizeof(T) == 0 ? (kLineBytes - off) % kLineBytes / sizeof(T) : 0;
+      const size_t piece = task % parts, last = std::min(rows.extent, head + (piece + 1) * height);
+      for (size_t i = piece == 0 ? 0 : head + piece * height; i < last;) {
+        const size_t n = std::min(i == 0 && head != 0 ? head : tile_rows, last - i);
         transpose_tile(from + o.from + static_cast<ptrdiff_t>(i) * rows.from + static_cast<ptrdiff_t>(j), rows.from,
-                       to + o.to + static_cast<ptrdiff_t>(i) + static_cast<ptrdiff_t>(j) * columns.to, columns.to,
-                       std::min(tile_rows, last - i), m);
+                       to + o.to + static_cast<ptrdiff_t>(i) + static_cast<ptrdiff_t>(j) * columns.to, columns.to, n, m,
+                       stream);
+        i += n;
       }
     }
+    if (stream) flush_streams();
   });
 }
 

@@ -52,8 +52,8 @@ HWY_INLINE void TransposeBlocks(D d, hn::Vec<D> (&v)[K]) {
   }
 }
 
-// As many rows as D has lanes, K columns.
-template <class D, class T>
+// As many rows as D has lanes, K columns. kStream: the destination's rows are whole lines that are not read again soon.
+template <bool kStream, class D, class T>
 HWY_INLINE void TransposePatch(D d, const T* from, ptrdiff_t from_stride, T* to, ptrdiff_t to_stride) {
   constexpr size_t K = 16 / sizeof(T);
   hn::Vec<D> v[K];
@@ -61,17 +61,24 @@ HWY_INLINE void TransposePatch(D d, const T* from, ptrdiff_t from_stride, T* to,
   for (size_t k = 0; k < K; ++k) v[k] = LoadBlocks(d, from + static_cast<ptrdiff_t>(k) * from_stride, from_stride);
   TransposeBlocks<1>(d, v);
   HWY_UNROLL(16)
-  for (size_t k = 0; k < K; ++k) hn::StoreU(v[k], d, to + static_cast<ptrdiff_t>(k) * to_stride);
+  for (size_t k = 0; k < K; ++k) {
+    T* const line = to + static_cast<ptrdiff_t>(k) * to_stride;
+    if constexpr (kStream) {
+      hn::Stream(v[k], d, line);
+    } else {
+      hn::StoreU(v[k], d, line);
+    }
+  }
 }
 
-template <class D, class T>
+template <bool kStream, class D, class T>
 HWY_INLINE void TransposePatches(D d, const T* from, ptrdiff_t from_stride, T* to, ptrdiff_t to_stride, size_t rows,
                                  size_t columns) {
   constexpr size_t K = 16 / sizeof(T);
   const size_t N = hn::Lanes(d);
   const auto patch = [&](size_t i, size_t j) HWY_ATTR {
-    TransposePatch(d, from + static_cast<ptrdiff_t>(i) * from_stride + j, from_stride,
-                   to + i + static_cast<ptrdiff_t>(j) * to_stride, to_stride);
+    TransposePatch<kStream>(d, from + static_cast<ptrdiff_t>(i) * from_stride + j, from_stride,
+                            to + i + static_cast<ptrdiff_t>(j) * to_stride, to_stride);
   };
   if (columns < rows) {  // the longer way inside: it is the one that prefetchers follow
     for (size_t j = 0; j < columns; j += K) {
@@ -133,7 +140,7 @@ HWY_INLINE size_t SeparateColumns(const T* from, T* to, ptrdiff_t to_stride, siz
 
 template <class T>
 HWY_INLINE void TransposeTile(const T* from, ptrdiff_t from_stride, T* to, ptrdiff_t to_stride, size_t rows,
-                              size_t columns) {
+                              size_t columns, bool stream) {
   constexpr size_t K = 16 / sizeof(T);
   const hn::ScalableTag<T> d;
   const hn::CappedTag<T, K> block;
@@ -143,9 +150,19 @@ HWY_INLINE void TransposeTile(const T* from, ptrdiff_t from_stride, T* to, ptrdi
   } else if (columns >= 2 && columns <= 4 && from_stride == static_cast<ptrdiff_t>(columns)) {
     first_row = SeparateColumns(from, to, to_stride, rows, columns);
   } else if (rows >= hn::Lanes(d) && columns >= K) {
-    return TransposePatches(d, from, from_stride, to, to_stride, rows, columns);
+    const size_t bytes = hn::Lanes(d) * sizeof(T);
+    const bool lines = bytes == 64 && reinterpret_cast<uintptr_t>(to) % bytes == 0 &&
+                       static_cast<size_t>(to_stride) * sizeof(T) % bytes == 0;
+    if (stream && lines) {
+      const size_t whole = rows / hn::Lanes(d) * hn::Lanes(d);
+      TransposePatches<true>(d, from, from_stride, to, to_stride, whole, columns);
+      if (whole == rows) return;
+      from += static_cast<ptrdiff_t>(whole) * from_stride, to += whole, rows -= whole;
+      return TransposeTile(from, from_stride, to, to_stride, rows, columns, false);
+    }
+    return TransposePatches<false>(d, from, from_stride, to, to_stride, rows, columns);
   } else if (rows >= K && columns >= K) {
-    return TransposePatches(block, from, from_stride, to, to_stride, rows, columns);
+    return TransposePatches<false>(block, from, from_stride, to, to_stride, rows, columns);
   }
   for (size_t j = first_column; j < columns; ++j) {
     for (size_t i = first_row; i < rows; ++i) {
@@ -158,20 +175,24 @@ HWY_INLINE void TransposeTile(const T* from, ptrdiff_t from_stride, T* to, ptrdi
 }  // namespace
 
 void TransposeTile8(const uint8_t* from, ptrdiff_t from_stride, uint8_t* to, ptrdiff_t to_stride, size_t rows,
-                    size_t columns) {
-  TransposeTile(from, from_stride, to, to_stride, rows, columns);
+                    size_t columns, bool stream) {
+  TransposeTile(from, from_stride, to, to_stride, rows, columns, stream);
 }
 void TransposeTile16(const uint16_t* from, ptrdiff_t from_stride, uint16_t* to, ptrdiff_t to_stride, size_t rows,
-                     size_t columns) {
-  TransposeTile(from, from_stride, to, to_stride, rows, columns);
+                     size_t columns, bool stream) {
+  TransposeTile(from, from_stride, to, to_stride, rows, columns, stream);
 }
 void TransposeTile32(const uint32_t* from, ptrdiff_t from_stride, uint32_t* to, ptrdiff_t to_stride, size_t rows,
-                     size_t columns) {
-  TransposeTile(from, from_stride, to, to_stride, rows, columns);
+                     size_t columns, bool stream) {
+  TransposeTile(from, from_stride, to, to_stride, rows, columns, stream);
 }
 void TransposeTile64(const uint64_t* from, ptrdiff_t from_stride, uint64_t* to, ptrdiff_t to_stride, size_t rows,
-                     size_t columns) {
-  TransposeTile(from, from_stride, to, to_stride, rows, columns);
+                     size_t columns, bool stream) {
+  TransposeTile(from, from_stride, to, to_stride, rows, columns, stream);
+}
+
+void FlushStreams() {
+  hwy::FlushStream();
 }
 
 void CopyStreaming(const void* from, void* to, size_t bytes) {
@@ -201,24 +222,27 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
+void flush_streams() noexcept {
+  BNNS_DISPATCH(FlushStreams)();
+}
 void copy_streaming(const void* from, void* to, size_t bytes) noexcept {
   BNNS_DISPATCH(CopyStreaming)(from, to, bytes);
 }
 void transpose_tile(const uint8_t* from, ptrdiff_t from_stride, uint8_t* to, ptrdiff_t to_stride, size_t rows,
-                    size_t columns) noexcept {
-  BNNS_DISPATCH(TransposeTile8)(from, from_stride, to, to_stride, rows, columns);
+                    size_t columns, bool stream) noexcept {
+  BNNS_DISPATCH(TransposeTile8)(from, from_stride, to, to_stride, rows, columns, stream);
 }
 void transpose_tile(const uint16_t* from, ptrdiff_t from_stride, uint16_t* to, ptrdiff_t to_stride, size_t rows,
-                    size_t columns) noexcept {
-  BNNS_DISPATCH(TransposeTile16)(from, from_stride, to, to_stride, rows, columns);
+                    size_t columns, bool stream) noexcept {
+  BNNS_DISPATCH(TransposeTile16)(from, from_stride, to, to_stride, rows, columns, stream);
 }
 void transpose_tile(const uint32_t* from, ptrdiff_t from_stride, uint32_t* to, ptrdiff_t to_stride, size_t rows,
-                    size_t columns) noexcept {
-  BNNS_DISPATCH(TransposeTile32)(from, from_stride, to, to_stride, rows, columns);
+                    size_t columns, bool stream) noexcept {
+  BNNS_DISPATCH(TransposeTile32)(from, from_stride, to, to_stride, rows, columns, stream);
 }
 void transpose_tile(const uint64_t* from, ptrdiff_t from_stride, uint64_t* to, ptrdiff_t to_stride, size_t rows,
-                    size_t columns) noexcept {
-  BNNS_DISPATCH(TransposeTile64)(from, from_stride, to, to_stride, rows, columns);
+                    size_t columns, bool stream) noexcept {
+  BNNS_DISPATCH(TransposeTile64)(from, from_stride, to, to_stride, rows, columns, stream);
 }
 
 }  // namespace bnns

@@ -273,6 +273,29 @@ TEST(Transpose, BC18_SizesAndInverse) {
 }
 
 // Dense copies of every length and alignment; the largest goes through streaming stores.
+// Larger than the caches: stores bypass them, from the first whole line of the destination on.
+TEST(Transpose, LargeOnesStream) {
+  constexpr size_t kRows = 2625, kColumns = 2624, kAll = kRows * kColumns;
+  std::vector<float> x(kAll + 3), y(kAll + 18);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+  for (const size_t shift : {0, 1, 5, 16}) {
+    for (const bool turned : {false, true}) {
+      const size_t rows = turned ? kColumns : kRows, columns = turned ? kRows : kColumns;
+      std::fill(y.begin(), y.end(), -1.0f);
+      BNNSNDArrayDescriptor from = descriptor(BNNSDataLayoutRowMajorMatrix, {columns, rows}, x.data() + 3);
+      BNNSNDArrayDescriptor to = descriptor(BNNSDataLayoutRowMajorMatrix, {rows, columns}, y.data() + 1 + shift);
+      ASSERT_EQ(BNNSTranspose(&to, &from, 0, 1, nullptr), 0) << BNNSExtLastError();
+      size_t wrong = 0;
+      for (size_t j = 0; j < columns; ++j) {
+        for (size_t i = 0; i < rows; ++i) wrong += y[1 + shift + j * rows + i] != x[3 + i * columns + j];
+      }
+      ASSERT_EQ(wrong, 0u) << "shift " << shift << " turned " << turned;
+      ASSERT_EQ(y[shift], -1.0f);
+      if (shift < 16) ASSERT_EQ(y[1 + shift + kAll], -1.0f);
+    }
+  }
+}
+
 TEST(Copy, BC40_DenseLengthsAndAlignments) {
   for_each_isa([&] {
     std::vector<size_t> lengths = {1000, 65'537, 300'001};
