@@ -36,7 +36,7 @@ docs:
 	@scripts/symbols-table
 
 format:
-	@git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
+	@git ls-files '*.cc' '*.h' '*.c' '*.hpp' '*.cu' '*.cuh' | xargs clang-format -i
 
 clean:
 	@rm -rf build
