@@ -5,6 +5,7 @@
 #include "bnns/bnns.h"
 #include "src/core/legacy.h"
 #include "src/ops/fully_connected/fully_connected.h"
+#include "src/ops/fully_connected/fully_connected_sparse.h"
 
 using namespace bnns;
 
@@ -12,6 +13,9 @@ BNNSFilter BNNSFilterCreateLayerFullyConnected(const BNNSLayerParametersFullyCon
                                                const BNNSFilterParameters* parameters) noexcept {
   return guarded("BNNSFilterCreateLayerFullyConnected", BNNSFilter{}, [&] {
     const Options options = read_options(parameters, "fully_connected");
+    if (layer && layer->w_desc.layout == BNNSDataLayoutFullyConnectedSparse) {
+      return make_filter<SparseFullyConnectedFilter>(options, make_sparse_fully_connected_problem(layer));
+    }
     return make_filter<FullyConnectedFilter>(options, make_fully_connected_problem(layer));
   });
 }

@@ -35,7 +35,7 @@ TEST(FullyConnectedMisuse, CreationSaysWhy) {
   refused([](Layer& l) { l.parameters.w_desc.layout = BNNSDataLayoutVector; }, {"w_desc.layout"});
   refused([](Layer& l) { l.parameters.w_desc.layout = BNNSDataLayout(77); }, {"w_desc.layout is 0x4d"});
   refused([](Layer& l) { l.parameters.w_desc.layout = BNNSDataLayoutFullyConnectedSparse; },
-          {"w_desc", "not offered yet"});
+          {"w_desc.data", "Sparsify"});
   refused(
       [](Layer& l) {
         l.parameters.w_desc.stride[0] = 5;
