@@ -5,11 +5,16 @@
 #include "bnns/bnns.h"
 #include "src/core/error.h"
 #include "src/core/tensor.h"
+#include "src/ops/fully_connected/fully_connected_sparse.h"
 
 using namespace bnns;
 
 size_t BNNSDataLayoutGetRank(BNNSDataLayout layout) noexcept {
-  return layout_rank(layout);
+  return guarded("BNNSDataLayoutGetRank", SIZE_MAX, [&] {
+    const size_t rank = layout_rank(layout);
+    if (rank == SIZE_MAX) fail_invalid("layout is 0x%x, which is no BNNSDataLayout", static_cast<unsigned>(layout));
+    return rank;
+  });
 }
 
 // Bytes that the elements span; 0 when data is NULL or the size is unknown, and for types narrower than a byte, which
@@ -18,6 +23,11 @@ size_t BNNSNDArrayGetDataSize(const BNNSNDArrayDescriptor* array) noexcept {
   return guarded("BNNSNDArrayGetDataSize", size_t{0}, [&]() -> size_t {
     if (!array) fail_invalid("array is NULL, expected a descriptor");
     if (!array->data) return 0;
+    if (array->layout == BNNSDataLayoutFullyConnectedSparse) {
+      const SparseHeader header = sparse_header(array->data);
+      if (header.magic == 0) fail_invalid("array.data does not hold sparse weights as a Sparsify call left them");
+      return header.bytes;
+    }
     const Tensor t = resolve(*array, "size", "array");
     return type_bytes(t.type) ? t.span_bytes() : 0;
   });

@@ -14,8 +14,12 @@ const char* filter_kind_name(FilterKind kind) noexcept {
       return "convolution";
     case FilterKind::dropout:
       return "dropout";
+    case FilterKind::embedding:
+      return "embedding";
     case FilterKind::fully_connected:
       return "fully_connected";
+    case FilterKind::fully_connected_sparse:
+      return "fully_connected_sparse";
     case FilterKind::fused:
       return "fused";
     case FilterKind::gram:
@@ -34,6 +38,8 @@ const char* filter_kind_name(FilterKind kind) noexcept {
       return "permute";
     case FilterKind::pooling:
       return "pooling";
+    case FilterKind::reduction:
+      return "reduction";
     case FilterKind::resize:
       return "resize";
     case FilterKind::transposed_convolution:

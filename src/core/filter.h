@@ -20,7 +20,9 @@ enum class FilterKind {
   contraction,
   convolution,
   dropout,
+  embedding,
   fully_connected,
+  fully_connected_sparse,
   fused,
   gram,
   loss,
@@ -30,6 +32,7 @@ enum class FilterKind {
   padding,
   permute,
   pooling,
+  reduction,
   resize,
   transposed_convolution
 };
