@@ -7,9 +7,8 @@
 // count values, not bytes (0: densely packed). A BNNSFilterCreate* function copies what it is given, except tensor
 // data under BNNSFlagsUseClientPtr, and returns NULL on failure. Functions that return int return 0 on success and a
 // negative number on failure, with no output written. `filter_params` may be NULL for the defaults. The reason of a
-// failure is in BNNSExtLastError() of <bnns/bnns_extensions.h>. A function that is not offered yet always fails;
-// docs/bnns.md lists them. Parentheses at the end of a comment give the macOS release that brought (and deprecated)
-// a function.
+// failure is in BNNSExtLastError() of <bnns/bnns_extensions.h>. docs/bnns.md lists the types that each function
+// takes. Parentheses at the end of a comment give the macOS release that brought (and deprecated) a function.
 
 // clang-format off
 

@@ -57,10 +57,6 @@ void report_out_of_memory(const char* function) noexcept {
   store(BNNSExtLogError, function, "out of memory");
 }
 
-void report_not_offered(const char* function) noexcept {
-  store(BNNSExtLogInfo, function, "not offered yet");
-}
-
 const char* last_error() noexcept {
   return last_error_text;
 }

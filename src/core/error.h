@@ -42,8 +42,6 @@ class Error : public std::exception {
 // Stores and logs "function: message".
 void report(const char* function, const Error& error) noexcept;
 void report_out_of_memory(const char* function) noexcept;
-// For exported functions that a later release brings: "BNNSX: not offered yet".
-void report_not_offered(const char* function) noexcept;
 
 const char* last_error() noexcept;
 void clear_last_error() noexcept;

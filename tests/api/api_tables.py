@@ -26,12 +26,6 @@ def plain(c_type):
     return re.sub(r"\s*\b_N(onnull|ullable|ull_unspecified)\b", "", c_type).strip()
 
 
-def symbol_states():
-    """{function: state} of src/c_api/symbols.h."""
-    text = (ROOT / "src/c_api/symbols.h").read_text(encoding="utf-8")
-    return dict(re.findall(r"^BNNS_SYMBOL\((\w+), \w+, (\w+), ", text, re.M))
-
-
 def extension_functions():
     """The functions that bnns_extensions.h declares."""
     text = (INCLUDE / "bnns/bnns_extensions.h").read_text(encoding="utf-8")

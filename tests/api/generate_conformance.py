@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
-"""Turns the tables into C: generate_conformance.py layout|calls OUTPUT
+"""Turns the tables into C: generate_conformance.py OUTPUT
 
-layout  a source for C11 and C++17 that holds nothing but static assertions: the size and alignment of every structure,
-        the offset, size and exact type of every field, the value and type of every enumerator, the exact type of every
-        function and typedef
-calls   the body of not_offered_test.c: one call of every function that symbols.h does not offer, with nothing in every
-        argument, and the value that means failure
+A source for C11 and C++17 that holds nothing but static assertions: the size and alignment of every structure, the
+offset, size and exact type of every field, the value and type of every enumerator, the exact type of every function and
+typedef.
 """
 
 import re
@@ -75,32 +73,11 @@ def layout():
                f' "type of {name}");')
 
 
-FAILURE = {"int": "== -1", "ssize_t": "< 0", "size_t": "== SIZE_MAX", "BNNSFilter": "== NULL",
-           "BNNSNearestNeighbors": "== NULL"}
-HANDLES = {"BNNSFilter", "BNNSRandomGenerator", "BNNSNearestNeighbors"}
-
-
-def calls():
-    states = api.symbol_states()
-    for row in api.rows("functions"):
-        name = row["function"]
-        if states[name] != "not_offered":
-            continue
-        arguments = []
-        for parameter in row["parameters"].split(","):
-            words = set(re.findall(r"\w+", parameter))
-            arguments.append("nothing" if "*" in parameter or words & HANDLES else "0")
-        call = f"{name}({', '.join(arguments)})"
-        result = f"({call}, 1)" if row["return_type"] == "void" else f"{call} {FAILURE[row['return_type']]}"
-        yield f'expect_not_offered("{name}", {result});'
-
-
 def main():
-    generators = {"layout": layout, "calls": calls}
-    if len(sys.argv) != 3 or sys.argv[1] not in generators:
+    if len(sys.argv) != 2:
         sys.exit(__doc__)
-    with open(sys.argv[2], "w", encoding="utf-8") as output:
-        output.writelines(line + "\n" for line in generators[sys.argv[1]]())
+    with open(sys.argv[1], "w", encoding="utf-8") as output:
+        output.writelines(line + "\n" for line in layout())
 
 
 if __name__ == "__main__":

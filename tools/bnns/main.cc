@@ -190,7 +190,7 @@ int run(int argc, char** argv) {
   add_train_options(*train, command);
 
   bool json = false, all = false;
-  CLI::App* info = app.add_subcommand("info", "Show version, instruction set, threads and what is offered");
+  CLI::App* info = app.add_subcommand("info", "Show version, instruction set, threads and functions");
   info->add_flag("--json", json, "As one JSON object");
   info->add_flag("--all", all, "List every function");
 

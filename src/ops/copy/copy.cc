@@ -75,7 +75,7 @@ CopyKind copy_kind(const Tensor& from, const Tensor& to, const char* op) {
 
 void check_layout(const Tensor& t, const char* op, const char* field) {
   if (t.layout == BNNSDataLayoutConvolutionWeightsOIHW_Pack32) {
-    fail_unsupported("%s: %s.layout is OIHW_Pack32: not offered yet", op, field);
+    fail_unsupported("%s: %s.layout is OIHW_Pack32, which cannot be copied", op, field);
   }
 }
 
