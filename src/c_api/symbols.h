@@ -3,8 +3,8 @@
 // Define BNNS_SYMBOL(name, group, types, note) and include this file; it has no guard and may be included many times.
 //   types  data types that the function takes
 //   note   what to know: limits, and where it differs from the original
-// docs/bnns.md is written from this list by scripts/symbols-table; tests/api compares the two, and has a case that works
-// and one that fails for every name.
+// docs/bnns.md is written from this list by scripts/symbols-table; tests/api compares the two, and has a case that
+// works and one that fails for every name.
 
 // clang-format off
 

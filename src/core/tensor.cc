@@ -84,7 +84,8 @@ Tensor resolve(const BNNSNDArrayDescriptor& d, const char* op, const char* field
     fail_invalid("%s: %s.layout is 0x%x, which is no BNNSDataLayout", op, field, static_cast<unsigned>(d.layout));
   }
   if (d.layout == BNNSDataLayoutFullyConnectedSparse) {
-    fail_unsupported("%s: %s.layout is FullyConnectedSparse, which only the weights of a fully connected layer have", op, field);
+    fail_unsupported("%s: %s.layout is FullyConnectedSparse, which only the weights of a fully connected layer have",
+                     op, field);
   }
   check_type(d, op, field);
   t.type = d.data_type;
