@@ -291,7 +291,9 @@ TEST(Transpose, LargeOnesStream) {
       }
       ASSERT_EQ(wrong, 0u) << "shift " << shift << " turned " << turned;
       ASSERT_EQ(y[shift], -1.0f);
-      if (shift < 16) ASSERT_EQ(y[1 + shift + kAll], -1.0f);
+      if (shift < 16) {
+        ASSERT_EQ(y[1 + shift + kAll], -1.0f);
+      }
     }
   }
 }
