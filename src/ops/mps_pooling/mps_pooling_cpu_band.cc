@@ -40,6 +40,23 @@ bool usable(const ImageView& v, PixelType type) {
   return v.type == type && v.lanes == 4 && reinterpret_cast<uintptr_t>(v.data) % bytes_of(type) == 0;
 }
 
+// Whole cache lines of the target, where its rows are made of them: results then go there straight from registers.
+void align_slots(const PoolBackward& e, BandPlan* p) {
+  constexpr int64_t kLine = 64;
+  const auto texel = static_cast<int64_t>(4 * bytes_of(p->type));
+  if (p->stride != 2 || reinterpret_cast<uintptr_t>(e.target.data) % kLine != 0 ||
+      e.target.width * texel % kLine != 0) {
+    return;
+  }
+  const int64_t shift = p->x.at + p->x.first - p->x.source;  // target column of window 0's first column
+  p->phase = static_cast<int>(((shift % 2) + 2) % 2);
+  if (p->phase == 1 && p->kernel == 2) p->phase = 0;
+  const int64_t per_line = kLine / texel, column = shift + 2 * p->low - p->phase;
+  const int64_t over = ((column % per_line) + per_line) % per_line;
+  p->aligned = over % 2 == 0;
+  if (p->aligned) p->low -= over / 2;
+}
+
 bool make_plan(const PoolBackward& e, bool backward, BandPlan* p) {
   const int64_t k = e.x.kernel, s = e.x.stride;
   if (e.y.kernel != k || e.y.stride != s || !((k == 2 && s == 2) || (k == 3 && (s == 1 || s == 2)))) return false;
@@ -66,7 +83,8 @@ bool make_plan(const PoolBackward& e, bool backward, BandPlan* p) {
   if (backward) {
     const int64_t begin = floor_div(p->x.source - p->x.first, s);
     p->low = begin - p->reach;
-    p->slots = floor_div(p->x.source + p->x.count - 1 - p->x.first, s) - p->low + 1;
+    align_slots(e, p);
+    p->slots = floor_div(p->x.source + p->x.count - 1 - p->x.first, s) - p->low + 1 + p->phase;
   } else {
     p->slots = p->x.windows;
   }

@@ -28,6 +28,10 @@ struct BandPlan {
   PixelType type = PixelType::f32;
   bool backward = false, stream = false;
   int kernel = 2, stride = 2, reach = 0;
+  // Stride 2, backward: a slot's two target texels begin `phase` columns before its first source texel, so that they
+  // begin on even texels of the target; aligned: vectors of slots are whole cache lines of the target.
+  int phase = 0;
+  bool aligned = false;
   BandSide x, y;
   int64_t low = 0;                               // the window of slot 0
   int64_t slots = 0, pitch = 0, group = 1;       // of a plane; planes side by side

@@ -75,7 +75,7 @@ class BandTask {
     const int64_t last = FloorDiv(y1 - 1 - p_.y.first, S);
     bool good = true;
     for (int64_t v = FloorDiv(y0 - p_.y.first, S) - p_.reach; v <= last && good; ++v) {
-      BandScatter s;
+      BandScatter<T> s;
       s.sent = Line(BandPlan::zeros), s.code = Line(BandPlan::code);
       if (v >= 0 && v < p_.y.windows) {
         float* sent = Line(BandPlan::sent);
@@ -97,9 +97,15 @@ class BandTask {
         const bool wanted = kKind == PoolKind::l2_norm && i < S && y + i >= y0 && y + i < y1;
         s.own[i] = wanted ? Row<OnLoad::keep>(y + i) : Line(BandPlan::outside);
       }
-      Scatter<kKind, K, S>(s, width_);
+      for (int i = 0; i < 2; ++i) s.to[i] = i < S && y + i >= y0 && y + i < y1 ? TargetRow(y + i) : nullptr;
+      DirectRange(y, &s);
+      if constexpr (S == 2 && K == 3) {
+        p_.phase == 0 ? Scatter<kKind, K, S, 0>(s, width_) : Scatter<kKind, K, S, 1>(s, width_);
+      } else {
+        Scatter<kKind, K, S, 0>(s, width_);
+      }
       for (int i = 0; i < S; ++i) {
-        if (good && y + i >= y0 && y + i < y1) Emit(y + i, s.out[i]);
+        if (good && y + i >= y0 && y + i < y1) Emit(y + i, s.out[i], s.begin, s.end);
       }
     }
     Finish();
@@ -165,13 +171,41 @@ class BandTask {
     return Line(BandPlan::column);
   }
 
-  // Target row for source row y; 0 beyond the source.
-  void Emit(int64_t y, const float* row) {
-    const int64_t inside = y >= p_.y.size ? 0 : HWY_MIN(HWY_MAX(p_.x.size - p_.x.source, int64_t{0}), p_.x.count);
-    const int64_t skip = p_.x.source - p_.x.first - stride_ * p_.low;
-    const int64_t at = p_.y.at + y - p_.y.source;
+  // Texels of the out arrays before the clip's first.
+  int64_t Skip() const { return p_.x.source + p_.phase - p_.x.first - stride_ * p_.low; }
+  // Texels of the clip in row y that have a source.
+  int64_t Inside(int64_t y) const {
+    return y >= p_.y.size ? 0 : HWY_MIN(HWY_MAX(p_.x.size - p_.x.source, int64_t{0}), p_.x.count);
+  }
+  // Where float 0 of an out array would lie in the target.
+  T* TargetRow(int64_t y) const {
+    return carry_[0].target + 4 * ((p_.y.at + y - p_.y.source) * e_.target.width + p_.x.at - Skip());
+  }
+
+  // Which floats of Scatter's arrays are whole lines inside the clip, to be written straight from registers.
+  void DirectRange(int64_t y, BandScatter<T>* s) const {
+    s->begin = s->end = 0;
+    if (HWY_TARGET != HWY_AVX3 || !p_.aligned || !p_.stream || planes_ != 1) return;
+    const int64_t inside = HWY_MIN(Inside(y), Inside(y + 1));
+    // Vectors of 4 slots are 8 texels.
+    const int64_t begin = (Skip() + 7) / 8, end = (Skip() + inside) / 8;
+    if (begin >= end) return;
+    s->begin = static_cast<size_t>(16 * begin), s->end = static_cast<size_t>(16 * end);
+  }
+
+  // Target row for source row y; 0 beyond the source. Floats [begin, end) of Scatter's arrays are there already.
+  void Emit(int64_t y, const float* row, size_t begin, size_t end) {
+    const int64_t inside = Inside(y), at = p_.y.at + y - p_.y.source, skip = Skip();
     for (int64_t g = 0; g < planes_; ++g) {
-      if (inside > 0) Write(g, at, p_.x.at, row + 4 * (stride_ * g * p_.pitch + skip), inside);
+      const float* from = row + 4 * (stride_ * g * p_.pitch + skip);
+      if (end > begin) {
+        const int64_t first = static_cast<int64_t>(begin) / 2 - skip, last = static_cast<int64_t>(end) / 2 - skip;
+        T* to = carry_[g].target + 4 * (at * e_.target.width + p_.x.at);
+        FromFloat(from, static_cast<size_t>(4 * first), to);
+        FromFloat(from + 4 * last, static_cast<size_t>(4 * (inside - last)), to + 4 * last);
+      } else if (inside > 0) {
+        Write(g, at, p_.x.at, from, inside);
+      }
       for (int64_t x = inside; x < p_.x.count; ++x) Write(g, at, p_.x.at + x, Line(BandPlan::zeros), 1);
     }
   }

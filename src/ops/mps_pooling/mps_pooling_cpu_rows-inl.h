@@ -51,19 +51,46 @@ HWY_INLINE void Deinterleave(VF a, VF b, VF& even, VF& odd) {
 #endif
 }
 
-// The other way, to memory.
-HWY_INLINE void StoreInterleaved(VF even, VF odd, float* to) {
+// The other way.
+HWY_INLINE void Interleave(VF even, VF odd, VF& low, VF& high) {
   const DF d;
 #if HWY_TARGET == HWY_AVX3
-  const __m512i low = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
-  const __m512i high = _mm512_setr_epi32(8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31);
-  hn::Store(VF{_mm512_permutex2var_ps(even.raw, low, odd.raw)}, d, to);
-  hn::Store(VF{_mm512_permutex2var_ps(even.raw, high, odd.raw)}, d, to + kLanes);
+  const __m512i first = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
+  const __m512i second = _mm512_setr_epi32(8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31);
+  low = VF{_mm512_permutex2var_ps(even.raw, first, odd.raw)};
+  high = VF{_mm512_permutex2var_ps(even.raw, second, odd.raw)};
+  (void)d;
 #elif HWY_TARGET == HWY_AVX2
-  hn::Store(hn::ConcatLowerLower(d, odd, even), d, to);
-  hn::Store(hn::ConcatUpperUpper(d, odd, even), d, to + kLanes);
+  low = hn::ConcatLowerLower(d, odd, even), high = hn::ConcatUpperUpper(d, odd, even);
 #else
-  hn::Store(even, d, to), hn::Store(odd, d, to + kLanes);
+  low = even, high = odd;
+  (void)d;
+#endif
+}
+HWY_INLINE void StoreInterleaved(VF even, VF odd, float* to) {
+  const DF d;
+  VF low, high;
+  Interleave(even, odd, low, high);
+  hn::Store(low, d, to), hn::Store(high, d, to + kLanes);
+}
+
+// To whole lines of an image, around the caches (DirectRange: only with vectors of a line).
+HWY_INLINE void StreamInterleaved(VF even, VF odd, float* to) {
+  const DF d;
+  VF low, high;
+  Interleave(even, odd, low, high);
+  hn::Stream(low, d, to), hn::Stream(high, d, to + kLanes);
+}
+HWY_INLINE void StreamInterleaved(VF even, VF odd, hwy::float16_t* to) {
+  const DF d;
+  VF low, high;
+  Interleave(even, odd, low, high);
+#if HWY_TARGET == HWY_AVX3
+  const hn::ScalableTag<uint16_t> whole;
+  hn::Stream(hn::Combine(whole, ConvertFromFloat<hwy::float16_t>(d, high), ConvertFromFloat<hwy::float16_t>(d, low)),
+             whole, reinterpret_cast<uint16_t*>(to));
+#else
+  StoreFloat(d, low, to), StoreFloat(d, high, to + kLanes);
 #endif
 }
 

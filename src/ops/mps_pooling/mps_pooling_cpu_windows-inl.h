@@ -102,6 +102,7 @@ HWY_INLINE void NormSent(const BandTaps<K, S>& taps, const float* real, size_t n
 }
 
 // What one row of windows sends to the texels under its taps.
+template <typename T>
 struct BandScatter {
   const float* sent;
   const float* code;    // max
@@ -109,6 +110,9 @@ struct BandScatter {
   float* out[2];        // the finished rows: S of them
   const float* own[2];  // L2: their texels (stride 2: the second half `odd` floats on)
   size_t odd;
+  // Floats [begin, end) of the arrays are whole lines of the target: they go to `to` (null: not wanted), not to `out`.
+  T* to[2];
+  size_t begin, end;
 };
 
 // What the windows that can reach a slot's texels send: windows 0, 1, ... slots back.
@@ -117,7 +121,8 @@ struct BandSenders {
   static constexpr int kReach = (K - 1) / S;
   VF sent[kReach + 1], code[kReach + 1];
 
-  HWY_INLINE BandSenders(const BandScatter& s, size_t i) {
+  template <typename T>
+  HWY_INLINE BandSenders(const BandScatter<T>& s, size_t i) {
     const DF d;
     for (int back = 0; back <= kReach; ++back) {
       const size_t at = i - 4 * static_cast<size_t>(back);
@@ -143,15 +148,32 @@ struct BandSenders {
     }
     return sum;
   }
+
+  // Stride 2: what the odd texels of the slot before get, from their own window alone.
+  HWY_INLINE VF OddBefore(int r) const {
+    const DF d;
+    if (kReach == 0) return hn::Zero(d);
+    if (kKind != PoolKind::max) return sent[kReach];
+    return hn::IfThenElseZero(hn::Eq(code[kReach], hn::Set(d, static_cast<float>(r * K + 1))), sent[kReach]);
+  }
 };
 
-template <PoolKind kKind, int K, int S>
-HWY_INLINE void Scatter(const BandScatter& s, size_t n) {
+// P: the phase of the plan. 1: an odd texel goes with the slot after its own, that is, with its window one slot back.
+template <PoolKind kKind, int K, int S, int P, typename T>
+HWY_INLINE void Scatter(const BandScatter<T>& s, size_t n) {
   const DF d;
   const auto finish = [&](VF sum, int row, int c, size_t i) HWY_ATTR {
     if (kKind != PoolKind::l2_norm) return sum;
-    const VF own = hn::Load(d, s.own[row] + (c == 0 ? 0 : s.odd) + i);
+    const VF own = c == 0   ? hn::Load(d, s.own[row] + i)
+                   : P == 0 ? hn::Load(d, s.own[row] + s.odd + i)
+                            : hn::LoadU(d, s.own[row] + s.odd + i - 4);
     return hn::IfThenZeroElse(hn::Eq(sum, hn::Zero(d)), hn::Mul(sum, own));
+  };
+  const auto put = [&](VF even, VF odd, int row, size_t i) HWY_ATTR {
+    even = finish(even, row, 0, i), odd = finish(odd, row, 1, i);
+    if (i < s.begin || i >= s.end)
+      return StoreInterleaved(P == 0 ? even : odd, P == 0 ? odd : even, s.out[row] + 2 * i);
+    if (s.to[row]) StreamInterleaved(P == 0 ? even : odd, P == 0 ? odd : even, s.to[row] + 2 * i);
   };
   for (size_t i = 0; i < n; i += kLanes) {
     const BandSenders<kKind, K, S> from(s, i);
@@ -162,15 +184,15 @@ HWY_INLINE void Scatter(const BandScatter& s, size_t n) {
       hn::Store(hn::Add(hn::Load(d, s.later[1] + i), from.Part(1, 0)), d, s.later[0] + i);
       hn::Store(from.Part(2, 0), d, s.later[1] + i);
     } else {
-      VF even = from.Part(0, 0), odd = from.Part(0, 1);
+      const auto odd_part = [&](int r) HWY_ATTR { return P == 0 ? from.Part(r, 1) : from.OddBefore(r); };
+      VF even = from.Part(0, 0), odd = odd_part(0);
       if (K == 3) {
         even = hn::Add(hn::Load(d, s.later[0] + i), even), odd = hn::Add(hn::Load(d, s.later[1] + i), odd);
         hn::Store(from.Part(2, 0), d, s.later[0] + i);
-        hn::Store(from.Part(2, 1), d, s.later[1] + i);
+        hn::Store(odd_part(2), d, s.later[1] + i);
       }
-      StoreInterleaved(finish(even, 0, 0, i), finish(odd, 0, 1, i), s.out[0] + 2 * i);
-      even = from.Part(1, 0), odd = from.Part(1, 1);
-      StoreInterleaved(finish(even, 1, 0, i), finish(odd, 1, 1, i), s.out[1] + 2 * i);
+      put(even, odd, 0, i);
+      put(from.Part(1, 0), odd_part(1), 1, i);
     }
   }
 }
