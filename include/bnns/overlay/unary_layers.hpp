@@ -1,0 +1,183 @@
+// OpenBNNS C++ overlay: dropout, padding, permutation of axes, resizing, and crop-and-resize.
+#pragma once
+
+#include "layer.hpp"
+
+namespace bnns {
+
+/// Drops elements and scales those that stay by 1 / (1 - rate), differently at every call. There is no inference mode.
+class DropoutLayer : public UnaryLayer {
+ public:
+  struct Parameters {
+    Desc input, output;
+    float rate;
+    std::uint32_t seed;        ///< 0: not seeded
+    std::uint8_t control = 0;  ///< bit k: one decision for all elements along axis k
+    OptFilterParams filterParameters{};
+  };
+  explicit DropoutLayer(const Parameters& p) : UnaryLayer(create(p), "BNNSFilterCreateLayerDropout") {}
+
+ private:
+  static BNNSFilter create(const Parameters& p) {
+    BNNSLayerParametersDropout layer{};
+    layer.i_desc = p.input, layer.o_desc = p.output, layer.rate = p.rate, layer.seed = p.seed;
+    layer.control = p.control;
+    return ::BNNSFilterCreateLayerDropout(&layer, detail::pointer(p.filterParameters));
+  }
+};
+
+/// Swift's BNNS.PaddingMode.
+class PaddingMode {
+ public:
+  static PaddingMode constantScalar(float value) {
+    return {BNNSPaddingModeConstant, std::bit_cast<std::uint32_t>(value)};
+  }
+  /// The leading bytes are the fill of shorter elements.
+  static PaddingMode constantBitPattern(std::uint32_t bits) { return {BNNSPaddingModeConstant, bits}; }
+  static PaddingMode reflect() { return {BNNSPaddingModeReflect, 0}; }      ///< the edge is not repeated
+  static PaddingMode symmetric() { return {BNNSPaddingModeSymmetric, 0}; }  ///< the edge is repeated
+
+  BNNSPaddingMode bnnsPaddingMode() const noexcept { return mode_; }
+  /// 0 for reflect and symmetric.
+  std::uint32_t paddingBitPattern() const noexcept { return bits_; }
+
+ private:
+  PaddingMode(BNNSPaddingMode mode, std::uint32_t bits) : mode_(mode), bits_(bits) {}
+  BNNSPaddingMode mode_;
+  std::uint32_t bits_;
+};
+
+class PaddingLayer : public UnaryLayer {
+ public:
+  struct Parameters {
+    Desc input, output;
+    PaddingMode mode;
+    std::vector<XY> size;  ///< elements before (x) and after (y), for each axis
+    OptFilterParams filterParameters{};
+  };
+  explicit PaddingLayer(const Parameters& p) : UnaryLayer(create(p), "BNNSFilterCreateLayerPadding") {}
+
+ private:
+  static BNNSFilter create(const Parameters& p) {
+    BNNSLayerParametersPadding layer{};
+    layer.i_desc = p.input, layer.o_desc = p.output;
+    layer.padding_mode = p.mode.bnnsPaddingMode(), layer.padding_value = p.mode.paddingBitPattern();
+    if (p.size.size() > 8) {
+      detail::mistake(Error::Code::unableToCreateLayer, "BNNSFilterCreateLayerPadding",
+                      "size has " + std::to_string(p.size.size()) + " entries, an array at most 8 axes");
+    }
+    for (std::size_t k = 0; k < p.size.size(); ++k) {
+      layer.padding_size[k][0] = p.size[k].x, layer.padding_size[k][1] = p.size[k].y;
+    }
+    return ::BNNSFilterCreateLayerPadding(&layer, detail::pointer(p.filterParameters));
+  }
+};
+
+/// Output axis k is input axis permutation[k].
+class PermuteLayer : public UnaryLayer {
+ public:
+  struct Parameters {
+    Desc input, output;
+    std::vector<std::size_t> permutation;
+    OptFilterParams filterParameters{};
+  };
+  explicit PermuteLayer(const Parameters& p) : UnaryLayer(create(p), "BNNSFilterCreateLayerPermute") {}
+
+  /// input and output are not read.
+  void applyBackward(std::size_t batchSize, [[maybe_unused]] const Desc& input, [[maybe_unused]] const Desc& output,
+                     const Desc& outputGradient, const Desc& generatingInputGradient) {
+    constexpr auto function = "BNNSPermuteFilterApplyBackwardBatch";
+    const BNNSFilter filter = live(function);
+    detail::Gradient dx(generatingInputGradient, "generatingInputGradient");
+    detail::requireData(outputGradient, "outputGradient");
+    detail::check(::BNNSPermuteFilterApplyBackwardBatch(filter, batchSize, &dx.descriptor, dx.stride, &outputGradient,
+                                                        detail::batchStride(outputGradient)),
+                  function);
+  }
+
+ private:
+  static BNNSFilter create(const Parameters& p) {
+    BNNSLayerParametersPermute layer{};
+    layer.i_desc = p.input, layer.o_desc = p.output;
+    if (p.permutation.size() > 8) {
+      detail::mistake(Error::Code::unableToCreateLayer, "BNNSFilterCreateLayerPermute",
+                      "permutation has " + std::to_string(p.permutation.size()) + " entries, an array at most 8 axes");
+    }
+    for (std::size_t k = 0; k < p.permutation.size(); ++k) layer.permutation[k] = p.permutation[k];
+    return ::BNNSFilterCreateLayerPermute(&layer, detail::pointer(p.filterParameters));
+  }
+};
+
+enum class InterpolationMethod : std::uint32_t {
+  linear = BNNSInterpolationMethodLinear,
+  nearestNeighbor = BNNSInterpolationMethodNearest,
+};
+
+class ResizeLayer : public UnaryLayer {
+ public:
+  struct Parameters {
+    InterpolationMethod interpolationMethod;
+    Desc input, output;
+    bool alignsCorners;
+    OptFilterParams filterParameters{};
+  };
+  explicit ResizeLayer(const Parameters& p) : UnaryLayer(create(p), "BNNSFilterCreateLayerResize") {}
+
+ private:
+  static BNNSFilter create(const Parameters& p) {
+    BNNSLayerParametersResize layer{};
+    layer.method = static_cast<BNNSInterpolationMethod>(p.interpolationMethod);
+    layer.i_desc = p.input, layer.o_desc = p.output, layer.align_corners = p.alignsCorners;
+    return ::BNNSFilterCreateLayerResize(&layer, detail::pointer(p.filterParameters));
+  }
+};
+
+/// Crops boxes and resizes each, bilinearly. Parameters only: there is no filter behind it, and it may be copied.
+class CropResizeLayer {
+ public:
+  enum class LinearSamplingMode : std::uint32_t {
+    default_ = BNNSLinearSamplingDefault,
+    alignCorners = BNNSLinearSamplingAlignCorners,
+    unalignCorners = BNNSLinearSamplingUnalignCorners,
+    strictAlignCorners = BNNSLinearSamplingStrictAlignCorners,
+    offsetCorners = BNNSLinearSamplingOffsetCorners,
+  };
+  enum class BoxCoordinateMode : std::uint32_t {
+    cornersHeightFirst = BNNSCornersHeightFirst,
+    cornersWidthFirst = BNNSCornersWidthFirst,
+    centerSizeHeightFirst = BNNSCenterSizeHeightFirst,
+    centerSizeWidthFirst = BNNSCenterSizeWidthFirst,
+  };
+  struct Parameters {
+    bool coordinatesAreNormalized;
+    float spatialScale;
+    float extrapolationValue = 0;
+    LinearSamplingMode samplingMode = LinearSamplingMode::default_;
+    BoxCoordinateMode boxCoordinateMode;
+  };
+  explicit CropResizeLayer(const Parameters& p) {
+    layer_.normalized_coordinates = p.coordinatesAreNormalized, layer_.spatial_scale = p.spatialScale;
+    layer_.extrapolation_value = p.extrapolationValue, layer_.method = BNNSInterpolationMethodLinear;
+    layer_.sampling_mode = static_cast<BNNSLinearSamplingMode>(p.samplingMode);
+    layer_.box_coordinate_mode = static_cast<BNNSBoxCoordinateMode>(p.boxCoordinateMode);
+  }
+
+  void apply(const Desc& input, const Desc& regionOfInterest, const Desc& output,
+             const OptFilterParams& filterParameters = {}) const {
+    Desc y = output;
+    detail::check(::BNNSCropResize(&layer_, &input, &regionOfInterest, &y, detail::pointer(filterParameters)),
+                  "BNNSCropResize");
+  }
+  void applyBackward(const Desc& regionOfInterest, const Desc& outputGradient, const Desc& generatingInputGradient,
+                     const OptFilterParams& filterParameters = {}) const {
+    Desc dx = generatingInputGradient;
+    detail::check(
+        ::BNNSCropResizeBackward(&layer_, &dx, &regionOfInterest, &outputGradient, detail::pointer(filterParameters)),
+        "BNNSCropResizeBackward");
+  }
+
+ private:
+  BNNSLayerParametersCropResize layer_{};
+};
+
+}  // namespace bnns
