@@ -259,6 +259,15 @@ void Elements::accumulate(void* base, size_t first, size_t n, const float* value
   }
 }
 
+Elements row_elements(const Tensor& t, size_t n, size_t stride) {
+  Tensor row = t;
+  row.rank = 1;
+  row.axis[0] = 0;
+  row.size[0] = row.count = n;
+  row.stride[0] = stride;
+  return Elements(row);
+}
+
 float load_element(const Tensor& t, const void* base, size_t offset) noexcept {
   if (is_indexed(t.type)) {
     return static_cast<float>(load_number(t.table_type, t.table, load_bits(base, offset, type_bits(t.type))));

@@ -71,6 +71,9 @@ class Elements {
   bool direct_ = false;
 };
 
+// n elements of t's type, `stride` apart: one row of it.
+Elements row_elements(const Tensor& t, size_t n, size_t stride);
+
 // One element of any type as f32 (conversion by scale and bias, table look-up); offset in elements.
 float load_element(const Tensor& t, const void* base, size_t offset) noexcept;
 

@@ -42,8 +42,8 @@ class RowSum {
         direction_(direction),
         from_(pair.from),
         to_(pair.to),
-        from_lens_(lens(pair.from, plan.from_row, plan.inner.from)),
-        to_lens_(lens(pair.to, plan.to_row, plan.inner.to)) {}
+        from_lens_(row_elements(pair.from, plan.from_row, plan.inner.from)),
+        to_lens_(row_elements(pair.to, plan.to_row, plan.inner.to)) {}
 
   // scratch has 2 from_row + to_row values.
   void run(const RowCounter& counter, float* scratch) const {
@@ -68,14 +68,6 @@ class RowSum {
   }
 
  private:
-  static Elements lens(const Tensor& t, size_t n, size_t stride) {
-    Tensor row = t;
-    row.rank = 1;
-    row.axis[0] = 0;
-    row.size[0] = row.count = n;
-    row.stride[0] = stride;
-    return Elements(row);
-  }
   const TapRows& rows_of(const AxisTable& table) const {
     return direction_ == MapDirection::forward ? table.forward() : table.backward();
   }

@@ -146,16 +146,8 @@ struct AddFloats {
   Elements data, values;  // the inner axis of the slab
   explicit AddFloats(const GatherProblem& problem) : p(problem) {
     const GatherAxis inner = p.slab.axis[0];
-    data = lens(p.data, inner.extent, inner.data);
-    values = lens(p.values, inner.extent, inner.values);
-  }
-  static Elements lens(const Tensor& t, size_t n, size_t stride) {
-    Tensor row = t;
-    row.rank = 1;
-    row.axis[0] = 0;
-    row.size[0] = row.count = n;
-    row.stride[0] = stride;
-    return Elements(row);
+    data = row_elements(p.data, inner.extent, inner.data);
+    values = row_elements(p.values, inner.extent, inner.values);
   }
   void operator()(size_t at_data, size_t at_values) const {
     const size_t extent = p.slab.axis[0].extent;

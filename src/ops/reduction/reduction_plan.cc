@@ -17,15 +17,6 @@ bool continues(const ReductionAxis& axis, const ReductionAxis& next) {
 
 }  // namespace
 
-Elements row_elements(const Tensor& t, size_t n, size_t stride) {
-  Tensor row = t;
-  row.rank = 1;
-  row.axis[0] = 0;
-  row.size[0] = row.count = n;
-  row.stride[0] = stride;
-  return Elements(row);
-}
-
 ReductionPlan make_reduction_plan(const Tensor& x, const Tensor& y, const Tensor* w, size_t batch, size_t x_stride,
                                   size_t y_stride) {
   ReductionAxis all[kMaxRank + 1];

@@ -63,7 +63,4 @@ ReductionFold fold_of(BNNSReduceFunction function, bool weighted);
 void run_reduction(const ReductionPlan& plan, ReductionFold fold, float epsilon, const Tensor& x, const Tensor* w,
                    const ReductionSink& sink, size_t n_threads, ScratchShelf& shelf);
 
-// The f32 lens of n elements of t that are `stride` apart.
-Elements row_elements(const Tensor& t, size_t n, size_t stride);
-
 }  // namespace bnns
