@@ -4,13 +4,13 @@
 // Usage: activation_bench [threads]      Best of all repetitions, since neighbours only slow.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "bench/timing.h"
 #include "bnns/bnns.h"
 #include "bnns/bnns_extensions.h"
 #include "src/core/parallel.h"
@@ -24,17 +24,7 @@ namespace {
 
 template <class Body>
 double fastest(Body&& body) {
-  using Clock = std::chrono::steady_clock;
-  double best = 1e9, total = 0;
-  body();
-  for (int i = 0; total < 0.1 || i < 5; ++i) {
-    const auto start = Clock::now();
-    for (int k = 0; k < 4; ++k) body();
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    best = std::min(best, seconds / 4);
-    total += seconds;
-  }
-  return best;
+  return bnns::bench::fastest(0.1, body, 4);
 }
 
 void check(int status) {

@@ -6,34 +6,23 @@
 // Usage: arithmetic_bench [threads]      Prints a table; best of all repetitions, since neighbours only slow.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
 
+#include "bench/timing.h"
 #include "bnns/bnns.h"
 #include "bnns/bnns_extensions.h"
 #include "src/core/parallel.h"
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Sizes = std::vector<size_t>;
 
-// Seconds of the fastest call; runs for at least 0.3 seconds.
 template <class Body>
 double fastest(Body&& body, int calls = 1) {
-  double best = 1e9, total = 0;
-  body();
-  for (int i = 0; total < 0.3 || i < 5; ++i) {
-    const auto start = Clock::now();
-    for (int k = 0; k < calls; ++k) body();
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    best = std::min(best, seconds / calls);
-    total += seconds;
-  }
-  return best;
+  return bnns::bench::fastest(0.3, body, calls);
 }
 
 BNNSNDArrayDescriptor image(const Sizes& size, float* data) {

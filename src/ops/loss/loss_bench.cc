@@ -5,12 +5,12 @@
 // Usage: loss_bench [threads]      Best of all repetitions, since neighbours only slow.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
 
+#include "bench/timing.h"
 #include "bnns/bnns.h"
 #include "bnns/bnns_extensions.h"
 
@@ -22,21 +22,12 @@ namespace {
 
 template <class Body>
 double fastest(Body&& body) {
-  using Clock = std::chrono::steady_clock;
-  double best = 1e9, total = 0, one = 0;
   body();
-  const auto begin = Clock::now();
+  const double begin = bnns::bench::now();
   body();
-  one = std::chrono::duration<double>(Clock::now() - begin).count();
-  const int inner = std::max(1, int(2e-5 / std::max(one, 1e-8)));  // the clock costs 30 ns
-  for (int i = 0; total < 0.15 || i < 5; ++i) {
-    const auto start = Clock::now();
-    for (int k = 0; k < inner; ++k) body();
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    best = std::min(best, seconds / inner);
-    total += seconds;
-  }
-  return best;
+  const double one = bnns::bench::now() - begin;
+  // The clock costs 30 ns: short calls in groups.
+  return bnns::bench::fastest(0.15, body, std::max(1, int(2e-5 / std::max(one, 1e-8))));
 }
 
 void check(bool good) {

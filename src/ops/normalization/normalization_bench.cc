@@ -38,9 +38,7 @@ namespace {
 bool one_thread = false;
 
 double now() {
-  timespec time;
-  clock_gettime(one_thread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
-  return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+  return bnns::bench::now(one_thread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC);
 }
 
 // The best of three calls, after the other contender's threads have gone to sleep and a call that warms up.

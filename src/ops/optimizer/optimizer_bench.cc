@@ -8,7 +8,6 @@
 // slow.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +17,7 @@
 #include <immintrin.h>
 #endif
 
+#include "bench/timing.h"
 #include "bnns/bnns.h"
 #include "bnns/bnns_extensions.h"
 #include "src/core/memory.h"
@@ -25,22 +25,7 @@
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-// Seconds of the fastest call; runs for at least `least` seconds.
-template <class Body>
-double fastest(double least, Body&& body) {
-  double best = 1e9, total = 0;
-  body();
-  for (int i = 0; total < least || i < 5; ++i) {
-    const auto start = Clock::now();
-    body();
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    best = std::min(best, seconds);
-    total += seconds;
-  }
-  return best;
-}
+using bnns::bench::fastest;
 
 struct Floats {
   explicit Floats(size_t n, float value = 0)

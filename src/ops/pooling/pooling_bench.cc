@@ -65,9 +65,7 @@ struct Options {
 clockid_t clock_used = CLOCK_MONOTONIC;
 
 double now() {
-  timespec t;
-  clock_gettime(clock_used, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+  return bnns::bench::now(clock_used);
 }
 
 struct Free {

@@ -4,12 +4,12 @@
 // Usage: reduction_bench [threads]      Best of all repetitions, since neighbours only slow.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
 
+#include "bench/timing.h"
 #include "bnns/bnns.h"
 #include "bnns/bnns_extensions.h"
 #include "src/core/parallel.h"
@@ -18,17 +18,7 @@ namespace {
 
 template <class Body>
 double fastest(Body&& body) {
-  using Clock = std::chrono::steady_clock;
-  double best = 1e9, total = 0;
-  body();
-  for (int i = 0; total < 0.15 || i < 5; ++i) {
-    const auto start = Clock::now();
-    body();
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    best = std::min(best, seconds);
-    total += seconds;
-  }
-  return best;
+  return bnns::bench::fastest(0.15, body);
 }
 
 // The yardstick: every thread reads its part in 64-byte steps with 16 sums, and does nothing else.
