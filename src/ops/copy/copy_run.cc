@@ -8,6 +8,8 @@
 //   elements    anything else of whole bytes: element by element along the fastest axis
 //   convert     the types differ (or are narrower than a byte): blocks of f32 or int64 in between
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -137,7 +139,7 @@ void copy_transposed(const CopyProblem& p, size_t dense, size_t n_threads) {
         i += n;
       }
     }
-    if (stream) flush_streams();
+    if (stream) hwy::FlushStream();
   });
 }
 

@@ -191,10 +191,6 @@ void TransposeTile64(const uint64_t* from, ptrdiff_t from_stride, uint64_t* to, 
   TransposeTile(from, from_stride, to, to_stride, rows, columns, stream);
 }
 
-void FlushStreams() {
-  hwy::FlushStream();
-}
-
 void CopyStreaming(const void* from, void* to, size_t bytes) {
   const hn::ScalableTag<uint8_t> d;
   const size_t N = hn::Lanes(d);
@@ -222,9 +218,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-void flush_streams() noexcept {
-  BNNS_DISPATCH(FlushStreams)();
-}
 void copy_streaming(const void* from, void* to, size_t bytes) noexcept {
   BNNS_DISPATCH(CopyStreaming)(from, to, bytes);
 }
