@@ -37,13 +37,7 @@ void CNNBinaryKernel::visit(P& p, Visit&& visit) {
   };
   source("primary", p.primary);
   source("secondary", p.secondary);
-  visit("clipRect.origin.x", p.clipRect.origin.x);
-  visit("clipRect.origin.y", p.clipRect.origin.y);
-  visit("clipRect.origin.z", p.clipRect.origin.z);
-  visit("clipRect.size.width", p.clipRect.size.width);
-  visit("clipRect.size.height", p.clipRect.size.height);
-  visit("clipRect.size.depth", p.clipRect.size.depth);
-  visit("destinationFeatureChannelOffset", p.destinationChannelOffset);
+  bnns::mps::visit_destination(p, visit);
 }
 
 void CNNBinaryKernel::encode(NS::Coder* coder) const {
@@ -78,12 +72,7 @@ bool CNNBinaryKernel::startWindow(MTL::Device* device, NS::UInteger kernelWidth,
                                   NS::UInteger dilationX, NS::UInteger dilationY, NS::UInteger strideX,
                                   NS::UInteger strideY) noexcept {
   Source& s = p_.secondary;
-  s.kernelWidth = kernelWidth;
-  s.kernelHeight = kernelHeight;
-  s.dilationX = dilationX;
-  s.dilationY = dilationY;
-  s.strideX = strideX;
-  s.strideY = strideY;
+  bnns::mps::set_window(s, kernelWidth, kernelHeight, dilationX, dilationY, strideX, strideY);
   p_.primary = s;
   return start(device) && bnns::mps::protect(className(), false, [&] {
            bnns::mps::check_window(s);

@@ -26,13 +26,7 @@ void CNNKernel::visit(P& p, Visit&& visit) {
   visit("offset.x", p.offset.x);
   visit("offset.y", p.offset.y);
   visit("offset.z", p.offset.z);
-  visit("clipRect.origin.x", p.clipRect.origin.x);
-  visit("clipRect.origin.y", p.clipRect.origin.y);
-  visit("clipRect.origin.z", p.clipRect.origin.z);
-  visit("clipRect.size.width", p.clipRect.size.width);
-  visit("clipRect.size.height", p.clipRect.size.height);
-  visit("clipRect.size.depth", p.clipRect.size.depth);
-  visit("destinationFeatureChannelOffset", p.destinationChannelOffset);
+  bnns::mps::visit_destination(p, visit);
   visit("sourceFeatureChannelOffset", p.sourceChannelOffset);
   visit("sourceFeatureChannelMaxCount", p.sourceChannelMaxCount);
   visit("edgeMode", p.edgeMode);
@@ -73,12 +67,7 @@ void CNNKernel::assign(const Kernel& other) {
 bool CNNKernel::startWindow(MTL::Device* device, NS::UInteger kernelWidth, NS::UInteger kernelHeight,
                             NS::UInteger dilationX, NS::UInteger dilationY, NS::UInteger strideX,
                             NS::UInteger strideY) noexcept {
-  p_.kernelWidth = kernelWidth;
-  p_.kernelHeight = kernelHeight;
-  p_.dilationX = dilationX;
-  p_.dilationY = dilationY;
-  p_.strideX = strideX;
-  p_.strideY = strideY;
+  bnns::mps::set_window(p_, kernelWidth, kernelHeight, dilationX, dilationY, strideX, strideY);
   return start(device) && bnns::mps::protect(className(), false, [&] {
            bnns::mps::check_window(p_);
            return true;

@@ -5,26 +5,16 @@
 #include <thread>
 #include <vector>
 
-#include "MetalPerformanceShaders/MetalPerformanceShaders.hpp"
+#include "src/mps/mps_testing.h"
 
 namespace {
 
-class Commands : public ::testing::TestWithParam<const char*> {
+class Commands : public bnns::testing::DeviceTest {
  protected:
-  void SetUp() override {
-    pool_ = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
-    const bool cuda = std::string(GetParam()) == "cuda";
-    device_ = NS::TransferPtr(cuda ? MTLX::CreateCUDADevice(0) : MTLX::CreateCPUDevice());
-    if (!device_) GTEST_SKIP() << "no CUDA device: " << MTLX::lastError();
-    queue_ = NS::TransferPtr(device_->newCommandQueue());
-  }
   NS::SharedPtr<MPS::Image> image(NS::UInteger size) {
     return NS::TransferPtr(MPS::Image::alloc()->init(
         device_.get(), MPS::ImageDescriptor::imageDescriptor(MPS::ImageFeatureChannelFormatFloat32, size, size, 4)));
   }
-  NS::SharedPtr<NS::AutoreleasePool> pool_;
-  NS::SharedPtr<MTL::Device> device_;
-  NS::SharedPtr<MTL::CommandQueue> queue_;
 };
 
 TEST(Devices, List) {

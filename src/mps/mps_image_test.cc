@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "MetalPerformanceShaders/MetalPerformanceShaders.hpp"
+#include "src/mps/mps_testing.h"
 
 namespace {
 
@@ -12,15 +12,8 @@ constexpr auto kHWC = MPS::DataLayoutHeightxWidthxFeatureChannels;
 constexpr auto kCHW = MPS::DataLayoutFeatureChannelsxHeightxWidth;
 constexpr auto kF32 = MPS::ImageFeatureChannelFormatFloat32;
 
-class Images : public ::testing::TestWithParam<const char*> {
+class Images : public bnns::testing::DeviceTest {
  protected:
-  void SetUp() override {
-    pool_ = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
-    const bool cuda = std::string(GetParam()) == "cuda";
-    device_ = NS::TransferPtr(cuda ? MTLX::CreateCUDADevice(0) : MTLX::CreateCPUDevice());
-    if (!device_) GTEST_SKIP() << "no CUDA device: " << MTLX::lastError();
-    MTLX::clearLastError();
-  }
   MPS::Image* make(MPS::ImageFeatureChannelFormat format, NS::UInteger w, NS::UInteger h, NS::UInteger c,
                    NS::UInteger n = 1) {
     MPS::Image* made = MPS::Image::alloc()->init(
@@ -32,8 +25,6 @@ class Images : public ::testing::TestWithParam<const char*> {
     std::iota(v.begin(), v.end(), 1.0f);
     return v;
   }
-  NS::SharedPtr<NS::AutoreleasePool> pool_;
-  NS::SharedPtr<MTL::Device> device_;
 };
 
 TEST_P(Images, Properties) {

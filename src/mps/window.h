@@ -1,4 +1,4 @@
-// Limits of a kernel's numbers, so that coordinates never overflow.
+// The numbers of a kernel: limits, so that coordinates never overflow, and what all kernels do with them.
 #pragma once
 
 #include <algorithm>
@@ -36,6 +36,26 @@ void check_window(const Properties& p) {
   window_extent(p.kernelHeight, p.dilationY);
   check_stride(p.strideX);
   check_stride(p.strideY);
+}
+
+template <class Properties>
+void set_window(Properties& p, uint64_t width, uint64_t height, uint64_t dilation_x, uint64_t dilation_y,
+                uint64_t stride_x, uint64_t stride_y) {
+  p.kernelWidth = width, p.kernelHeight = height;
+  p.dilationX = dilation_x, p.dilationY = dilation_y;
+  p.strideX = stride_x, p.strideY = stride_y;
+}
+
+// What kernels with one and with two sources archive alike: visit(key, member) for each number.
+template <class Properties, class Visit>
+void visit_destination(Properties& p, Visit&& visit) {
+  visit("clipRect.origin.x", p.clipRect.origin.x);
+  visit("clipRect.origin.y", p.clipRect.origin.y);
+  visit("clipRect.origin.z", p.clipRect.origin.z);
+  visit("clipRect.size.width", p.clipRect.size.width);
+  visit("clipRect.size.height", p.clipRect.size.height);
+  visit("clipRect.size.depth", p.clipRect.size.depth);
+  visit("destinationFeatureChannelOffset", p.destinationChannelOffset);
 }
 
 inline void require_keys(const NS::Coder* coder, std::initializer_list<const char*> keys) {

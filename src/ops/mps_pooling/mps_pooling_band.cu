@@ -9,8 +9,7 @@ namespace bnns::mps {
 namespace {
 
 constexpr int64_t kLimit = 1 << 24;
-constexpr int32_t kMostColumns = 120;  // units of a tile's row: with their halo, a block's threads
-constexpr int64_t kMostGrid = 65535;
+constexpr int32_t kMostColumns = 120;      // units of a tile's row: with their halo, a block's threads
 constexpr int64_t kMostShared = 48 << 10;  // bytes; without asking for more
 
 // The axis in 32 bits; false where coordinates are large or a window lies wholly outside.

@@ -6,6 +6,7 @@
 namespace bnns::mps {
 
 constexpr int kBandThreads = 128;
+constexpr int64_t kMostGrid = 65535;  // blocks along y and z
 
 // A quad's first pixel lies on tap P of its base window; windows [base - kBefore, base + kAfter] reach the quad's two
 // pixels.

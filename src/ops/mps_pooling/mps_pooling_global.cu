@@ -14,7 +14,6 @@ namespace {
 constexpr uint32_t kPlanes = 32;      // of a block, at most
 constexpr int64_t kMostTexels = 128;  // of a plane
 constexpr uint32_t kTexels = 1600;    // of a block, about
-constexpr int64_t kMostGrid = 65535;
 
 struct GlobalPlan {
   BandImage source, gradient, target;                // gradient, forward's target: of their one pixel

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "MetalPerformanceShaders/MetalPerformanceShaders.hpp"
 #include "src/core/half.h"
+#include "src/mps/mps_testing.h"
 #include "src/ops/mps_pooling/mps_pooling_ref.h"
 #include "tests/support/testing.h"
 
@@ -34,16 +34,11 @@ inline PoolImage shuffled_grid(Random& random, int64_t n, int64_t c, int64_t h, 
   return image;
 }
 
-class PoolingTest : public ::testing::TestWithParam<const char*> {
+class PoolingTest : public DeviceTest {
  protected:
   void SetUp() override {
-    pool_ = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
-    const bool cuda = std::string(GetParam()) == "cuda";
-    device_ = NS::TransferPtr(cuda ? MTLX::CreateCUDADevice(0) : MTLX::CreateCPUDevice());
-    if (!device_) GTEST_SKIP() << "no CUDA device: " << MTLX::lastError();
-    queue_ = NS::TransferPtr(device_->newCommandQueue());
-    MTLX::clearLastError();
-    renew();
+    DeviceTest::SetUp();
+    if (!IsSkipped()) renew();
   }
   void TearDown() override {
     buffer_.reset();
@@ -117,9 +112,6 @@ class PoolingTest : public ::testing::TestWithParam<const char*> {
   }
 
  private:
-  NS::SharedPtr<NS::AutoreleasePool> pool_;
-  NS::SharedPtr<MTL::Device> device_;
-  NS::SharedPtr<MTL::CommandQueue> queue_;
   NS::SharedPtr<MTL::CommandBuffer> buffer_;
 };
 
