@@ -20,12 +20,14 @@ test: setup
 	@cmake --build --preset dev -j $(JOBS)
 	@scripts/test-summary build/dev
 
-# Compares with the peers that are installed (oneDNN, OpenBLAS). Options: make bench ARGS=...
+# Ours beside oneDNN and PyTorch: one table, build/bench.json, build/plots. QUICK=1 ends within 5 minutes.
+# Options of bench/bench.py: make bench ARGS="--filter conv --threads 1"
 bench: setup
 	@scripts/setup --bench
-	@cmake --preset release
+	@scripts/setup-peers
+	@cmake --preset release -DBNNS_TESTS=OFF
 	@cmake --build --preset release -j $(JOBS)
-	@scripts/bench build/release $(ARGS)
+	@scripts/bench build/release $(if $(QUICK),--quick) $(ARGS)
 
 install: setup
 	@cmake --preset release -DBNNS_BENCH=OFF -DBNNS_TESTS=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX)

@@ -55,7 +55,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 
 # bnns_add_operator(name): adds whatever exists in src/ops/<name>/ by suffix.
-#   <name>.cc <name>_*.cc (not _test, _bench)  to the library;  <name>_test.cc  a test;  <name>_bench.cc  a benchmark
+#   <name>.cc <name>_*.cc (none of the following)  to the library;  <name>_test.cc  a test;  <name>_bench.cc  a benchmark
+#   <name>_versus.cc  rows of the table that compares with the peers (bench/)
 function(bnns_add_operator name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cc)
   foreach(source IN LISTS sources)
@@ -63,6 +64,8 @@ function(bnns_add_operator name)
       set_property(GLOBAL APPEND PROPERTY BNNS_TEST_SOURCES ${source})
     elseif(source MATCHES "_bench\\.cc$")
       set_property(GLOBAL APPEND PROPERTY BNNS_BENCH_SOURCES ${source})
+    elseif(source MATCHES "_versus\\.cc$")
+      set_property(GLOBAL APPEND PROPERTY BNNS_VERSUS_SOURCES ${source})
     else()
       target_sources(bnns_objects PRIVATE ${source})
     endif()

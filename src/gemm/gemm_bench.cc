@@ -28,7 +28,7 @@
 #ifdef BNNS_PEER_ONEDNN
 #include <omp.h>
 
-#include <dnnl.hpp>
+#include <oneapi/dnnl/dnnl.hpp>
 #endif
 
 namespace {
@@ -163,7 +163,7 @@ Contender onednn_inner_product(const Layer& l) {
              out = static_cast<memory::dim>(l.out);
   const memory::desc xd({batch, in}, memory::data_type::f32, Tag::ab), wd({out, in}, memory::data_type::f32, Tag::ab),
       yd({batch, out}, memory::data_type::f32, Tag::ab);
-  const inner_product_forward::primitive_desc forward({prop_kind::forward_training, xd, wd, yd}, cpu);
+  const inner_product_forward::primitive_desc forward(cpu, prop_kind::forward_training, xd, wd, yd);
   primitive run;
   std::unordered_map<int, memory> arguments;
   memory xm(xd, cpu, nullptr), wm(wd, cpu, nullptr), ym(yd, cpu, nullptr);
@@ -171,10 +171,10 @@ Contender onednn_inner_product(const Layer& l) {
     run = inner_product_forward(forward);
     arguments = {{DNNL_ARG_SRC, xm}, {DNNL_ARG_WEIGHTS, wm}, {DNNL_ARG_DST, ym}};
   } else if (l.pass == Pass::input_gradient) {
-    run = inner_product_backward_data({{xd, wd, yd}, cpu, forward});
+    run = inner_product_backward_data({cpu, xd, wd, yd, forward});
     arguments = {{DNNL_ARG_DIFF_SRC, xm}, {DNNL_ARG_WEIGHTS, wm}, {DNNL_ARG_DIFF_DST, ym}};
   } else {
-    run = inner_product_backward_weights({{xd, wd, yd}, cpu, forward});
+    run = inner_product_backward_weights({cpu, xd, wd, yd, forward});
     arguments = {{DNNL_ARG_SRC, xm}, {DNNL_ARG_DIFF_WEIGHTS, wm}, {DNNL_ARG_DIFF_DST, ym}};
   }
   const int threads = static_cast<int>(l.threads);

@@ -16,8 +16,8 @@
 #include "src/core/parallel.h"
 #include "src/ops/activation/activation.h"
 
-#if defined(BNNS_HAVE_DNNL)
-#include <dnnl.hpp>
+#if defined(BNNS_PEER_ONEDNN)
+#include <oneapi/dnnl/dnnl.hpp>
 #endif
 
 namespace {
@@ -44,15 +44,14 @@ BNNSNDArrayDescriptor array(BNNSDataLayout layout, std::vector<size_t> size, voi
 
 // oneDNN's time for the same function on n elements (or rows of `axis` elements); 0 when it has none.
 double peer(BNNSActivationFunction function, const float* x, float* y, size_t n, size_t row) {
-#if defined(BNNS_HAVE_DNNL)
+#if defined(BNNS_PEER_ONEDNN)
   using namespace dnnl;
   static engine cpu(engine::kind::cpu, 0);
   static stream queue(cpu);
   const memory::desc md({memory::dim(n / row), memory::dim(row)}, memory::data_type::f32, memory::format_tag::ab);
   memory src(md, cpu, const_cast<float*>(x)), dst(md, cpu, y);
   const auto eltwise = [&](algorithm kind) {
-    const eltwise_forward::desc d(prop_kind::forward_inference, kind, md, 0.f, 0.f);
-    const eltwise_forward primitive(eltwise_forward::primitive_desc(d, cpu));
+    const eltwise_forward primitive({cpu, prop_kind::forward_inference, kind, md, md, 0.f, 0.f});
     return fastest([&] {
       primitive.execute(queue, {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, dst}});
       queue.wait();
@@ -70,8 +69,7 @@ double peer(BNNSActivationFunction function, const float* x, float* y, size_t n,
     case BNNSActivationFunctionGELUApproximation:
       return eltwise(algorithm::eltwise_gelu_tanh);
     case BNNSActivationFunctionSoftmax: {
-      const softmax_forward::desc d(prop_kind::forward_inference, md, 1);
-      const softmax_forward primitive(softmax_forward::primitive_desc(d, cpu));
+      const softmax_forward primitive({cpu, prop_kind::forward_inference, algorithm::softmax_accurate, md, md, 1});
       return fastest([&] {
         primitive.execute(queue, {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, dst}});
         queue.wait();

@@ -23,7 +23,7 @@
 #ifdef BNNS_PEER_ONEDNN
 #include <omp.h>
 
-#include <dnnl.hpp>
+#include <oneapi/dnnl/dnnl.hpp>
 #endif
 
 namespace {
@@ -132,11 +132,7 @@ void run_matmul(const Shape& s, size_t threads, int rounds) {
   const memory::desc a_md({dim(s.batch), dim(s.m), dim(s.k)}, memory::data_type::f32, tag::abc);
   const memory::desc b_md({dim(s.batch), dim(s.k), dim(s.n)}, memory::data_type::f32, s.trans_b ? tag::acb : tag::abc);
   const memory::desc c_md({dim(s.batch), dim(s.m), dim(s.n)}, memory::data_type::f32, tag::abc);
-#if DNNL_VERSION_MAJOR >= 3
   const matmul::primitive_desc pd(cpu, a_md, b_md, c_md);
-#else
-  const matmul::primitive_desc pd(matmul::desc(a_md, b_md, c_md), cpu);
-#endif
   matmul primitive(pd);
   memory a_mem(a_md, cpu, a.data()), b_mem(b_md, cpu, b.data()), c_mem(c_md, cpu, peer.data());
   contenders.push_back(

@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""The table of `make bench`: ours beside oneDNN and PyTorch, in one process, on the same data.
+
+    bench.py LIBRARY [--quick] [--threads N] [--filter TEXT] [--json FILE] [--plots FOLDER] [--rounds R]
+
+The contenders of a row are taken in turn, several times; a figure is the median over the rounds, a ratio the median of the
+ratios of each round. Every contender starts when the process is quiet: the workers of OpenMP spin for a while after a
+call. A share of the limit is the time that the operations at the FMA rate, or the bytes at the rate of a copy with
+non-temporal stores, would take, divided by our time; both rates are measured beside every row.
+"""
+
+import argparse
+import ctypes
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+import report
+
+# 'better': the faster peer; else the name of the one that the bar speaks of.
+BARS = {
+    "pool_forward": ("oneDNN", 2.5), "pool_backward": ("oneDNN", 2.5), "conv": ("better", 1.2), "conv_small": ("better", 3.0),
+    "fully_connected": ("better", 1.1), "normalization": ("better", 2.0), "loss": ("PyTorch", 2.0),
+    "optimizer": ("PyTorch", 3.0), "bf16": ("better", 1.0), "step_small": ("PyTorch", 8.0), "step_large": ("PyTorch", 2.0),
+}
+
+
+def load(path):
+    lib = ctypes.CDLL(path)
+    for name in ("bench_rows", "bench_machine", "bench_case", "bench_limits"):
+        getattr(lib, name).restype = ctypes.c_char_p
+    lib.bench_limits.argtypes = [ctypes.c_size_t]
+    lib.bench_open.restype = ctypes.c_void_p
+    lib.bench_open.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
+    lib.bench_close.argtypes = lib.bench_case.argtypes = [ctypes.c_void_p]
+    lib.bench_time.restype = lib.bench_difference.restype = ctypes.c_double
+    lib.bench_time.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t]
+    lib.bench_difference.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    return lib
+
+
+def tensor(torch, types, address, kind, shape):
+    sizes = {"f32": 4, "bf16": 2, "f16": 2, "u64": 8}
+    count = math.prod(shape)
+    memory = (ctypes.c_char * (count * sizes[kind])).from_address(address)
+    return torch.frombuffer(memory, dtype=types[kind], count=count).reshape(shape)
+
+
+class Bench:
+    def __init__(self, lib, torch_peers, options):
+        self.lib, self.peers, self.options = lib, torch_peers, options
+
+    def limit(self, threads):
+        """FMA and copy rates as they are now: neighbours come and go."""
+        return json.loads(self.lib.bench_limits(threads))
+
+    def run(self, index, row, threads):
+        lib = self.lib
+        case = lib.bench_open(index, threads)
+        try:
+            return self.contest(row, threads, case, json.loads(lib.bench_case(case)))
+        finally:
+            lib.bench_close(case)
+
+    def contest(self, row, threads, case, info):
+        lib = self.lib
+        # Other orders of summation; whole steps and ReLU (a value near 0 may fall on either side) multiply it.
+        loose = row["family"].startswith("step") or row["attributes"].get("relu")
+        bound = 0.05 if row["type"] != "f32" else 1e-2 if loose else 1e-3
+        contenders = []
+        for i, name in enumerate(info["contenders"]):
+            contenders.append((name, lambda calls, i=i: lib.bench_time(case, i, calls)))
+        torch_call = self.torch_contender(row, threads, case, info, bound)
+        if torch_call:
+            contenders.append(("PyTorch", torch_call))
+        for i, name in enumerate(info["contenders"][1:], 1):
+            difference = lib.bench_difference(case, i)
+            if difference > bound:
+                print(f"NOTE {row['family']} {row['op']} {row['shape']}: {name} differs by {difference:.1e}", flush=True)
+        counts = []
+        for name, call in contenders:  # enough calls for a few milliseconds
+            first = call(1)
+            counts.append(max(1, min(2000, int(self.options.turn / max(first, 1e-8)))))
+        times = {name: [] for name, _ in contenders}
+        for r in range(self.options.rounds):
+            for k in range(len(contenders)):
+                j = (k + r) % len(contenders)
+                lib.bench_settle()
+                seconds = contenders[j][1](counts[j])
+                name = contenders[j][0]
+                if len(times[name]) > r:  # oneDNN in two layouts: the faster
+                    times[name][r] = min(times[name][r], seconds)
+                else:
+                    times[name].append(seconds)
+        return self.row(row, threads, info, times)
+
+    def torch_contender(self, row, threads, case, info, bound):
+        if not self.peers:
+            return None
+        torch = self.peers.torch
+        torch.set_num_threads(threads)
+        sets = [{name: tensor(torch, self.peers.TYPES, *array) for name, array in s.items()} for s in info["sets"]]
+        call = self.peers.peer(row, sets[0])
+        if call is None:
+            return None
+        result = {"loss": "dx", "pool_forward": "y", "pool_backward": "dx"}.get(row["family"])
+        if row["family"] in ("conv", "conv_small", "bf16", "f16", "fully_connected", "normalization"):
+            result = {"forward": "y", "weight gradient": "dw"}.get(row["direction"], "dx")
+        if row["family"].startswith("step"):
+            check = self.peers.peer(dict(row, check=True), sets[0])
+            theirs = [float(check(None)) for _ in range(2)][-1]
+            self.lib.bench_time(case, 0, 1)  # two steps
+            difference = abs(float(sets[0]["loss"]) - theirs) / theirs
+            if not difference <= bound:
+                print(f"NOTE {row['op']} {row['shape']}: PyTorch's loss after two steps differs by {difference:.1e}",
+                      flush=True)
+        elif result:
+            self.lib.bench_time(case, 0, 1)  # writes the first two sets
+            mine, theirs = sets[0][result].float(), call(sets[0]).float().reshape(sets[0][result].shape)
+            difference = float((mine - theirs).abs().max() / max(float(mine.abs().max()), 1e-30))
+            other = row["op"] == "average with padding" and row["attributes"]["after"] > row["attributes"]["before"]
+            if not difference <= bound and not other:
+                print(f"NOTE {row['family']} {row['op']} {row['direction']} {row['shape']}: PyTorch differs by "
+                      f"{difference:.1e}", flush=True)
+        turn = [0]
+
+        def timed(calls):
+            def once():
+                turn[0] += 1
+                call(sets[turn[0] % len(sets)])
+            once()
+            start = time.perf_counter()
+            for _ in range(calls):
+                once()
+            return (time.perf_counter() - start) / calls
+        return timed
+
+    def row(self, row, threads, info, times):
+        ours = times["ours"]
+        peers = {name: t for name, t in times.items() if name in ("oneDNN", "PyTorch")}
+        wanted = BARS.get(row["family"], ("better", 0))[0]
+        chosen = wanted if wanted in peers else min(peers, key=lambda n: statistics.median(peers[n])) if peers else ""
+        out = {k: row[k] for k in ("family", "op", "direction", "shape", "type")}
+        seconds = statistics.median(ours)
+        limit = self.limit(threads)
+        limit_seconds = max(row["operations"] / limit["operations"] if limit["operations"] else 0,
+                            row["bytes"] / limit["bytes"])
+        out.update(threads=threads, ms=seconds * 1e3, peer=chosen,
+                   peer_ms=statistics.median(peers[chosen]) * 1e3 if chosen else None,
+                   ratio=statistics.median(p / o for p, o in zip(peers[chosen], ours)) if chosen else None,
+                   limit_share=limit_seconds / seconds if limit_seconds else None)
+        out["others_ms"] = {n: statistics.median(t) * 1e3 for n, t in times.items() if n not in ("ours", chosen)}
+        out["gflops"] = row["operations"] / seconds / 1e9 if row["operations"] else None
+        out["compute_share"] = row["operations"] / limit["operations"] / seconds if row["operations"] else None
+        out["tensor_mb"] = row["attributes"].get("tensor_bytes", row["bytes"]) / 1e6
+        if "ours f32" in times:
+            out["ratio_own_f32"] = statistics.median(f / o for f, o in zip(times["ours f32"], ours))
+        if info["implementation"]:
+            out["implementation"] = info["implementation"]
+        return out
+
+
+def peak_memory(options, index, side):
+    """MB that a training step adds to a fresh process: ours or PyTorch's."""
+    command = [sys.executable, __file__, options.library, "--memory-of", f"{index}:{side}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
+
+
+def measure_memory(lib, what):
+    def status(key):
+        with open("/proc/self/status") as f:
+            return next(int(line.split()[1]) / 1e3 for line in f if line.startswith(key))
+    index, side = what.split(":")
+    rows = json.loads(lib.bench_rows())
+    peers = import_torch() if side == "PyTorch" else None
+    if peers:
+        net = peers.model("MLP")  # so that PyTorch's own start-up is not counted
+        net(peers.torch.zeros(1, 784)).sum().backward()
+    before = status("VmRSS")
+    case = lib.bench_open(int(index), os.cpu_count())
+    if side == "ours":
+        lib.bench_time(case, 0, 3)
+    else:
+        arrays = json.loads(lib.bench_case(case))["sets"][0]
+        data = {n: tensor(peers.torch, peers.TYPES, *a) for n, a in arrays.items()}
+        call = peers.peer(dict(rows[int(index)], check=True), data)
+        for _ in range(4):
+            call(None)
+    print(json.dumps(max(0, status("VmHWM") - before)))
+
+
+def import_torch():
+    try:
+        import peers_torch
+        return peers_torch
+    except ImportError as error:
+        print(f"PyTorch is not here ({error}); its rows are left out. scripts/setup --bench installs it.")
+        return None
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("library")
+    p.add_argument("--quick", action="store_true")
+    p.add_argument("--threads", type=int)
+    p.add_argument("--filter", default="")
+    p.add_argument("--rounds", type=int)
+    p.add_argument("--json", default="")
+    p.add_argument("--plots", default="")
+    p.add_argument("--memory-of", default="", help=argparse.SUPPRESS)
+    options = p.parse_args()
+    lib = load(os.path.abspath(options.library))
+    if options.memory_of:
+        return measure_memory(lib, options.memory_of)
+    options.rounds = options.rounds or (3 if options.quick else 7)
+    options.turn = 2e-3 if options.quick else 6e-3
+    rows = json.loads(lib.bench_rows())
+    peers = import_torch()
+    machine = report.machine(json.loads(lib.bench_machine()), peers.torch.__version__ if peers else None)
+    bench = Bench(lib, peers, options)
+    cores = os.cpu_count()
+    thread_counts = [options.threads] if options.threads else [cores] if options.quick or cores == 1 else [cores, 1]
+    machine["limits"] = {n: bench.limit(n) for n in thread_counts}
+    print(report.heading(machine), flush=True)
+    results, started = [], time.monotonic()
+    for threads in thread_counts:
+        for index, row in enumerate(rows):
+            text = " ".join(row[k] for k in ("family", "op", "direction", "shape", "type"))
+            if options.filter not in text or (options.quick and not row["quick"]):
+                continue
+            result = bench.run(index, row, threads)
+            if row["family"].startswith("step") and threads == cores and not options.quick:
+                result["memory_mb"] = peak_memory(options, index, "ours")
+                result["peer_memory_mb"] = peak_memory(options, index, "PyTorch") if peers else None
+            results.append(result)
+            print(report.line(result), flush=True)
+    print(report.summary(results, BARS, cores))
+    print(f"{len(results)} rows in {time.monotonic() - started:.0f} s")
+    if options.json:
+        with open(options.json, "w") as f:
+            json.dump({"machine": machine, "rows": results}, f, indent=1)
+    if options.plots:
+        report.plots(results, machine, BARS, cores, options.plots)
+
+
+if __name__ == "__main__":
+    main()

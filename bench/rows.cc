@@ -1,0 +1,168 @@
+// The rows of the table behind a small C interface, for bench/bench.py. Texts are JSON and stay valid until the next
+// call.
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "bench/limits.h"
+#include "bench/onednn.h"
+#include "bench/row.h"
+#include "bench/timing.h"
+#include "src/core/isa.h"
+
+#ifdef BNNS_PEER_ONEDNN
+#include <omp.h>
+#endif
+
+#define BENCH_API extern "C" __attribute__((visibility("default")))
+
+namespace bnns::bench {
+
+std::vector<Row>& rows() {
+  static std::vector<Row> all;
+  return all;
+}
+
+namespace {
+
+// A row that has been opened, and where its rotation through the sets stands.
+struct Open {
+  Case data;
+  size_t next = 0;
+};
+
+std::string text;
+
+const char* say(const nlohmann::json& json) {
+  text = json.dump();
+  return text.c_str();
+}
+
+// Small problems stay in cache, as they do in a training loop; large ones pass 256 MB before a set comes again.
+size_t sets_for(size_t bytes) {
+  return bytes < (4u << 20) ? 1 : std::clamp<size_t>((256u << 20) / bytes, 2, 32);
+}
+
+}  // namespace
+}  // namespace bnns::bench
+
+using namespace bnns::bench;
+
+// All rows, in order. Also keeps freed memory in the process: PyTorch allocates its results per call, and would
+// otherwise pay for fresh pages each time.
+BENCH_API const char* bench_rows() {
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, -1);
+  if (rows().empty()) {
+    add_pooling_rows();
+    add_convolution_rows();
+    add_fully_connected_rows();
+    add_normalization_rows();
+    add_loss_rows();
+    add_optimizer_rows();
+    add_step_rows();
+    add_overhead_rows();
+  }
+  nlohmann::json all = nlohmann::json::array();
+  for (const Row& r : rows()) {
+    all.push_back({{"family", r.family},
+                   {"op", r.op},
+                   {"direction", r.direction},
+                   {"shape", r.shape},
+                   {"type", r.type},
+                   {"operations", r.operations},
+                   {"bytes", r.bytes},
+                   {"quick", r.quick},
+                   {"attributes", r.attributes}});
+  }
+  return say(all);
+}
+
+BENCH_API const char* bench_machine() {
+  nlohmann::json machine = {{"isa", bnns::isa_name(bnns::isa())}, {"compiler", __VERSION__}};
+#ifdef BNNS_PEER_ONEDNN
+  const dnnl::version_t* v = dnnl::version();
+  machine["oneDNN"] = std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
+#endif
+  return say(machine);
+}
+
+// Operations and bytes per second that this machine reaches now: FMA, and a copy with non-temporal stores.
+BENCH_API const char* bench_limits(size_t threads) {
+  settle();
+  return say({{"operations", fma_rate(threads)}, {"bytes", copy_rate(threads)}});
+}
+
+BENCH_API void* bench_open(size_t row, size_t threads) {
+#ifdef BNNS_PEER_ONEDNN
+  omp_set_num_threads(int(threads));
+#endif
+  BNNSExtSetNumThreads(threads);
+  const Row& r = rows()[row];
+  auto* open = new Open;
+  Data first;
+  r.fill(first);
+  const size_t sets = sets_for(first.bytes());
+  open->data.sets.push_back(std::move(first));
+  for (size_t i = 1; i < sets; ++i) r.fill(open->data.sets.emplace_back());
+  r.open(open->data, threads);
+  return open;
+}
+
+BENCH_API void bench_close(void* open) {
+  delete static_cast<Open*>(open);
+}
+
+// {"contenders": names, "implementation": oneDNN's, "sets": [{name: [address, type, shape]}]}
+BENCH_API const char* bench_case(void* open) {
+  const Case& c = static_cast<Open*>(open)->data;
+  nlohmann::json sets = nlohmann::json::array(), names = nlohmann::json::array();
+  for (const Data& data : c.sets) {
+    nlohmann::json arrays = nlohmann::json::object();
+    for (const auto& [name, array] : data.arrays()) {
+      arrays[name] = {reinterpret_cast<uintptr_t>(array.data()), kTypeNames[int(array.type())], array.shape()};
+    }
+    sets.push_back(arrays);
+  }
+  for (const Contender& one : c.contenders) names.push_back(one.name);
+  return say({{"contenders", names}, {"implementation", c.implementation}, {"sets", sets}});
+}
+
+// Seconds per call of one contender over `calls` calls, after one that warms up.
+BENCH_API double bench_time(void* open, size_t contender, size_t calls) {
+  auto& o = *static_cast<Open*>(open);
+  const Call& call = o.data.contenders[contender].call;
+  const auto data = [&]() -> Data& { return o.data.sets[o.next++ % o.data.sets.size()]; };
+  call(data());
+  const double start = now();
+  for (size_t i = 0; i < calls; ++i) call(data());
+  return (now() - start) / double(calls);
+}
+
+BENCH_API void bench_settle() {
+  settle();
+}
+
+// The largest difference between our result and another contender's, as a share of the largest value; -1: not compared.
+BENCH_API double bench_difference(void* open, size_t contender) {
+  auto& c = static_cast<Open*>(open)->data;
+  Data& data = c.sets[0];
+  const Contender &ours = c.contenders[0], &other = c.contenders[contender];
+  if (ours.result.empty() || other.result.empty()) return -1;
+  ours.call(data);
+  const Array& a = data[ours.result];
+  std::vector<float> mine(a.count());
+  for (size_t i = 0; i < mine.size(); ++i) mine[i] = a.get(i);
+  other.call(data);
+  const Array& b = data[other.result];
+  double largest = 0, worst = 0;
+  for (size_t i = 0; i < mine.size(); ++i) {
+    largest = std::max(largest, std::fabs(double(mine[i])));
+    const double d = std::fabs(double(mine[i]) - double(b.get(i)));
+    worst = std::max(worst, std::isnan(d) ? INFINITY : d);
+  }
+  return largest > 0 ? worst / largest : worst;
+}
