@@ -1,6 +1,6 @@
-// The MPS pooling family on NVIDIA GPUs: chooses a kernel. The common windows are in mps_pooling_band.cu, global
-// pooling in mps_pooling_global.cu, and what remains (other windows, dilation, 1 or 2 channels, unorm images) in
-// mps_pooling_general.cuh.
+// The MPS pooling family on NVIDIA GPUs: chooses a kernel. The common windows are in mps_pooling_band.cu (2x2 of f16 in
+// mps_pooling_halving.cu), global pooling in mps_pooling_global.cu, and what remains (other windows, dilation, 1 or 2
+// channels, unorm images) in mps_pooling_general.cuh.
 
 #include <algorithm>
 
@@ -68,7 +68,10 @@ Tiling make_tiling(const PoolBackward& e, const Planes& planes) {
 int pool_forward_cuda(const PoolForward& e, void* stream) noexcept {
   cudaError_t error = cudaSuccess;
   const auto queue = static_cast<cudaStream_t>(stream);
-  if (pool_forward_global(e, queue, &error) || pool_forward_band(e, queue, &error)) return static_cast<int>(error);
+  if (pool_forward_global(e, queue, &error) || pool_forward_halving(e, queue, &error) ||
+      pool_forward_band(e, queue, &error)) {
+    return static_cast<int>(error);
+  }
   const Planes planes(e);
   const unsigned blocks = blocks_for(e.width * e.height * planes.count);
   const bool whole = is_whole(e.source) && is_whole(e.target) && e.channels % 4 == 0 && e.source.type == e.target.type;

@@ -103,6 +103,9 @@ __device__ __forceinline__ int32_t lanes_of(const Encode& e, int32_t slice) {
 bool pool_forward_band(const PoolForward& encode, cudaStream_t stream, cudaError_t* error) noexcept;
 bool pool_backward_band(const PoolBackward& encode, cudaStream_t stream, cudaError_t* error) noexcept;
 
+// 2x2 windows of stride 2 that tile the image (mps_pooling_halving.cu). False: not for this encode.
+bool pool_forward_halving(const PoolForward& encode, cudaStream_t stream, cudaError_t* error) noexcept;
+
 // One window that covers a small plane (mps_pooling_global.cu). False: not for this encode.
 bool pool_forward_global(const PoolForward& encode, cudaStream_t stream, cudaError_t* error) noexcept;
 bool pool_backward_global(const PoolBackward& encode, cudaStream_t stream, cudaError_t* error) noexcept;
