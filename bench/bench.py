@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The table of `make bench`: ours beside oneDNN and PyTorch, in one process, on the same data.
 
-    bench.py LIBRARY [--quick] [--threads N] [--filter TEXT] [--json FILE] [--plots FOLDER] [--rounds R]
+    bench.py LIBRARY [--quick] [--threads N] [--filter TEXT] [--json FILE] [--plots FOLDER] [--rounds R] [--document]
 
 The contenders of a row are taken in turn, several times; a figure is the median over the rounds, a ratio the median of the
 ratios of each round. Every contender starts when the process is quiet: the workers of OpenMP spin for a while after a
@@ -213,6 +213,7 @@ def main():
     p.add_argument("--rounds", type=int)
     p.add_argument("--json", default="")
     p.add_argument("--plots", default="")
+    p.add_argument("--document", action="store_true", help="write the results into docs/ and the README")
     p.add_argument("--memory-of", default="", help=argparse.SUPPRESS)
     options = p.parse_args()
     lib = load(os.path.abspath(options.library))
@@ -247,6 +248,8 @@ def main():
             json.dump({"machine": machine, "rows": results}, f, indent=1)
     if options.plots:
         report.plots(results, machine, BARS, cores, options.plots)
+    if options.document:
+        report.document(results, machine, BARS, cores, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
 
 if __name__ == "__main__":

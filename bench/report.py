@@ -54,39 +54,82 @@ def counted(family, rows):
     return rows if family in ("bf16", "f16") else [r for r in rows if r["type"] == "f32"]
 
 
-def summary(results, bars, cores):
-    lines = ["", f"geometric means, {cores} threads",
-             f"{'family':16} {'rows':>4} {'ratio':>6} {'bar':>5} {'least':>6}  below 0.9, and shares of the limit"]
+def remark(family, rows):
+    """What a bar asks beside the ratio."""
+    large = [r["limit_share"] for r in rows if r["limit_share"] and r["tensor_mb"] >= 64]
+    if family.startswith("pool") and large:
+        return f"tensors of 64 MB and more at {100 * mean(large):.0f} % of copy (bar 75)"
+    if family == "optimizer":
+        return f"{100 * mean([r['limit_share'] for r in rows]):.0f} % of copy (bar 85)"
+    if family == "conv":
+        square = [r["compute_share"] for r in rows if " 3x3" in r["shape"] and "g32" not in r["shape"]]
+        return f"3x3 at {100 * mean(square):.0f} % of FMA peak (bar 80)" if square else ""
+    if family == "bf16":
+        return f"{mean([r.get('ratio_own_f32') for r in rows]):.2f} times our f32 (bar 2)"
+    return ""
+
+
+def families(results, bars, cores):
+    """One tuple per family: name, rows, mean ratio, bar, least ratio, rows below 0.9, remark."""
     for family, rows in by_family(results, cores).items():
         rows = counted(family, rows)
         ratios = [r["ratio"] for r in rows if r["ratio"]]
-        bar = bars.get(family, ("", 0))[1]
-        below = sum(v < 0.9 for v in ratios)
-        text = f"{family:16} {len(rows):4} {mean(ratios):6.2f} {bar or '':>5} {min(ratios, default=0):6.2f}  {below} of {len(ratios)}"
-        large = [r["limit_share"] for r in rows if r["limit_share"] and r["tensor_mb"] >= 64]
-        if family.startswith("pool") and large:
-            text += f"; tensors of 64 MB and more: {100 * mean(large):.0f} % of copy (bar 75)"
-        if family == "optimizer":
-            text += f"; {100 * mean([r['limit_share'] for r in rows]):.0f} % of copy (bar 85)"
-        square = [r["compute_share"] for r in rows if " 3x3" in r["shape"] and r.get("compute_share") and "g32" not in r["shape"]]
-        if family == "conv" and square:
-            text += f"; 3x3: {100 * mean(square):.0f} % of FMA peak (bar 80)"
-        if family == "bf16":
-            text += f"; {mean([r.get('ratio_own_f32') for r in rows]):.2f} x our f32 (bar 2)"
-        lines.append(text)
+        if not ratios:
+            continue
+        yield (family, len(ratios), mean(ratios), bars.get(family, ("", None))[1], min(ratios), sum(v < 0.9 for v in ratios),
+               remark(family, rows))
+
+
+def summary(results, bars, cores):
+    lines = ["", f"geometric means, {cores} threads",
+             f"{'family':16} {'rows':>4} {'ratio':>6} {'bar':>5} {'least':>6} {'<0.9':>5}"]
+    for family, count, ratio, bar, least, below, text in families(results, bars, cores):
+        lines.append(f"{family:16} {count:4} {ratio:6.2f} {bar or '':>5} {least:6.2f} {below:5}  {text}")
     return "\n".join(lines)
 
 
-def table(results, cores):
-    """The rows in Markdown, for docs/performance.md."""
-    out = ["| family | what | ms | of the limit | peer | its ms | ratio |", "| --- | --- | --- | --- | --- | --- | --- |"]
+def short_table(results, bars, cores):
+    out = ["| family | rows | times as fast (geometric mean) | bar | least | below 0.9 | |",
+           "| --- | --- | --- | --- | --- | --- | --- |"]
+    for family, count, ratio, bar, least, below, text in families(results, bars, cores):
+        out.append(f"| {family} | {count} | {ratio:.2f} | {bar or ''} | {least:.2f} | {below or ''} | {text} |")
+    return "\n".join(out)
+
+
+def table(results):
+    out = ["| family | what | threads | ms | of the limit | peer | its ms | ratio | others, ms |",
+           "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for r in results:
-        if r["threads"] != cores:
-            continue
         share = f"{100 * r['limit_share']:.0f} %" if r["limit_share"] else ""
         peer = f"{r['peer']} | {r['peer_ms']:.4g} | {r['ratio']:.2f}" if r["peer"] else " | | "
-        out.append(f"| {r['family']} | {r['op']}, {r['direction']}, {r['shape']} {r['type']} | {r['ms']:.4g} | {share} | {peer} |")
-    return "\n".join(out) + "\n"
+        others = "; ".join(f"{n} {ms:.4g}" for n, ms in r["others_ms"].items())
+        if r.get("memory_mb") is not None:
+            others += f"peak memory {r['memory_mb']:.0f} MB, PyTorch {r.get('peer_memory_mb') or 0:.0f} MB"
+        out.append(f"| {r['family']} | {r['op']}, {r['direction']}, {r['shape']} {r['type']} | {r['threads']} | {r['ms']:.4g} | "
+                   f"{share} | {peer} | {others} |")
+    return "\n".join(out)
+
+
+def document(results, m, bars, cores, root):
+    """Writes the results into docs/performance.md, docs/plots and the README, between their markers."""
+    plots(results, m, bars, cores, os.path.join(root, "docs", "plots"))
+    limits = "; ".join(f"{n} threads: {v['operations'] / 1e9:.0f} GFLOP/s FMA, {v['bytes'] / 1e9:.0f} GB/s copy"
+                       for n, v in m["limits"].items())
+    about = (f"{m['cpu']}, {m['cores']} cores ({m['isa']}), {m['system']}; oneDNN {m.get('oneDNN', '-')}, PyTorch "
+             f"{m['PyTorch'] or '-'}; commit {m['commit']}. Limits at the start of the run: {limits}.")
+    for name, marks in (("docs/performance.md", {"machine": about, "summary": short_table(results, bars, cores),
+                                                 "rows": table(results)}),
+                        ("README.md", {"summary": short_table(results, bars, cores)})):
+        path = os.path.join(root, name)
+        with open(path) as f:
+            text = f.read()
+        for mark, body in marks.items():
+            begin, end = f"<!-- bench {mark} -->", f"<!-- end {mark} -->"
+            if begin in text and end in text:
+                head, rest = text.split(begin, 1)
+                text = head + begin + "\n" + body + "\n" + end + rest.split(end, 1)[1]
+        with open(path, "w") as f:
+            f.write(text)
 
 
 def plots(results, m, bars, cores, folder):
