@@ -207,9 +207,9 @@ class Network {
 
   // Memory for a parameter and its gradient; the optimizer sees both as vectors.
   void* parameter(const std::vector<size_t>& shape, BNNSNDArrayDescriptor gradient, float value = 0) {
-    std::string name = std::to_string(parameters_.size());
-    name = (name.size() < 2 ? "p0" : "p") + name;
-    Array& array = data_.add(name, shape);
+    std::string name("p");
+    if (parameters_.size() < 10) name += '0';
+    Array& array = data_.add(name += std::to_string(parameters_.size()), shape);
     const size_t count = array.count();
     if (shape.size() > 1) {
       array.fill(std::sqrt(3.0f / float(count / shape[0])), uint32_t(parameters_.size() + 1));

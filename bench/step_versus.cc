@@ -48,7 +48,8 @@ void add_step_rows() {
         r.family = batch == 1 ? "step_small" : "step_large";
         if (batch == 1 && residual) r.family = "step_residual_1";  // no bar
         r.op = model.name, r.direction = optimizer == Optimizer::sgd ? "SGD" : "Adam";
-        r.shape = "batch " + std::to_string(batch);
+        r.shape = "batch ";
+        r.shape += std::to_string(batch);
         r.quick = optimizer == Optimizer::sgd || batch == 1;
         r.fill = [=](Data& d) {
           std::vector<size_t> shape = model.input;
