@@ -76,8 +76,9 @@ BNNS_API void BNNSExtSetNumThreads(size_t n) BNNS_NOEXCEPT;
 /// The number of threads such calls use now; never 0.
 BNNS_API size_t BNNSExtGetNumThreads(void) BNNS_NOEXCEPT;
 
-/// Limits the instruction set of kernels to `name`, one of "sse4", "avx2", "avx512", or to the best the machine has if
-/// that is less. It overrides BNNS_MAX_ISA, for all threads, from the next call on. Returns 0, or -1 for another name.
+/// Limits the instruction set of kernels to `name`, one of "sse4", "avx2", "avx512", "avx512_bf16", "amx", or to the
+/// best the machine has if that is less. It overrides BNNS_MAX_ISA, for all threads, from the next call on. Returns 0,
+/// or -1 for another name.
 BNNS_API int BNNSExtSetMaxISA(const char* BNNS_NONNULL name) BNNS_NOEXCEPT;
 
 /// The instruction set that kernels use now, by the same names.

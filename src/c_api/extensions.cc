@@ -34,7 +34,7 @@ int BNNSExtSetMaxISA(const char* name) noexcept {
   return bnns::guarded_status("BNNSExtSetMaxISA", [&] {
     bnns::Isa cap;
     if (!name || !bnns::parse_isa(name, &cap)) {
-      bnns::fail_invalid("isa: name is %s, expected sse4, avx2 or avx512", name ? name : "NULL");
+      bnns::fail_invalid("isa: name is %s, expected sse4, avx2, avx512, avx512_bf16 or amx", name ? name : "NULL");
     }
     bnns::set_max_isa(cap);
   });

@@ -7,7 +7,9 @@
 
 namespace bnns {
 
-enum class Isa : int { baseline = 0, avx2 = 1, avx512 = 2 };  // baseline: SSE4.2 on x86-64, NEON on arm64
+// baseline: SSE4.2 on x86-64, NEON on arm64. avx512_bf16 and amx run the kernels of avx512, except for products of two
+// bf16 operands (src/gemm). Each has all that the one before it has: compare with >=.
+enum class Isa : int { baseline = 0, avx2 = 1, avx512 = 2, avx512_bf16 = 3, amx = 4 };
 
 namespace detail {
 extern std::atomic<int> chosen_isa;  // -1 until first asked
@@ -20,9 +22,10 @@ inline Isa isa() noexcept {
   return static_cast<Isa>(chosen >= 0 ? chosen : detail::detect_isa());
 }
 
-Isa best_isa() noexcept;                                   // what the machine has, ignoring caps
-void set_max_isa(Isa cap) noexcept;                        // never above best_isa()
-bool parse_isa(std::string_view name, Isa* isa) noexcept;  // "sse4" (or "baseline"), "avx2", "avx512"
+Isa best_isa() noexcept;             // what the machine has, ignoring caps
+void set_max_isa(Isa cap) noexcept;  // never above best_isa()
+// "sse4" (or "baseline"), "avx2", "avx512", "avx512_bf16", "amx"
+bool parse_isa(std::string_view name, Isa* isa) noexcept;
 const char* isa_name(Isa isa) noexcept;
 
 }  // namespace bnns

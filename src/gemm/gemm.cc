@@ -45,7 +45,8 @@ GemmCall make_call(const GemmProblem& p, const Lens& a, const Lens& b, const Gem
                    const GemmEpilogue& epilogue, size_t threads) {
   threads = std::max<size_t>(1, threads);
   if (p.n <= 1 || c.column_stride == 1)
-    return {p.m, p.n, p.k, p.init, a, b, c.data, c.row_stride, bias, epilogue, false, threads};
+    return {p.m,          p.n,  p.k,      p.init, a,       b,      c.data,
+            c.row_stride, bias, epilogue, false,  threads, c.bf16, c.bf16_row_stride};
   const GemmInit init = p.init == GemmInit::bias_rows      ? GemmInit::bias_columns
                         : p.init == GemmInit::bias_columns ? GemmInit::bias_rows
                                                            : p.init;

@@ -32,6 +32,10 @@ struct GemmProblem {
 struct GemmOutput {
   float* data = nullptr;
   size_t row_stride = 0, column_stride = 1;
+  // Where the caller's epilogue will only round C to bf16, and nothing is added to C: its destination, element (i, j)
+  // at bf16[i * bf16_row_stride + j]. gemm may then store there itself, leave data alone and not call the epilogue.
+  uint16_t* bf16 = nullptr;
+  size_t bf16_row_stride = 0;
 };
 
 // Called once for every finished block of C (all of k summed, init included), on the thread that finished it, while the

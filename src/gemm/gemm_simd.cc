@@ -305,7 +305,7 @@ namespace bnns {
 
 TileKernels tile_kernels([[maybe_unused]] Isa isa) noexcept {
 #if HWY_ARCH_X86_64
-  return isa == Isa::avx512 ? N_AVX3::Kernels() : isa == Isa::avx2 ? N_AVX2::Kernels() : N_SSE4::Kernels();
+  return isa >= Isa::avx512 ? N_AVX3::Kernels() : isa == Isa::avx2 ? N_AVX2::Kernels() : N_SSE4::Kernels();
 #else
   return HWY_STATIC_DISPATCH(Kernels)();
 #endif

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "src/core/isa.h"
 #include "src/gemm/pack.h"
@@ -37,11 +38,17 @@ struct GemmBlock {
   // For one full panel and A not a_depth_contiguous: the first row tile leaves a packed copy of the panel here, the
   // other tiles read that one.
   float* b_copy = nullptr;
+  // The same for pairs of bf16 (PairKernels::copies): b_copy is made from rows of bf16, b_row_stride elements apart,
+  // the last of which is missing when the depth is odd.
+  const uint16_t* b_rows = nullptr;
+  ptrdiff_t b_row_stride = 0;
+  bool odd_depth = false;
   // For one panel: the next one.
   Ahead ahead;
 
   float* c = nullptr;
   size_t c_stride = 0;
+  uint16_t* c_bf16 = nullptr;  // pair kernels (bf16.h), overwrite: the sums go here, rounded; c_stride is its stride
   bool accumulate = false;
   bool c_far = false;   // C is not expected in the cache
   bool stream = false;  // non-temporal stores: overwrite only, rows of C 64-byte aligned

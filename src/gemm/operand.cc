@@ -85,6 +85,9 @@ MatrixResult::MatrixResult(const Tensor& sample, void* base, size_t batch, size_
   } else {
     staged_ = checked_mul(batch, sample.count, "scratch");
     output_ = {nullptr, sample.count, 1};
+    if (sample.is(BNNSDataTypeBFloat16) && !accumulate_ && element_stride(sample) == 1) {
+      bf16_ = static_cast<uint16_t*>(base);
+    }
   }
 }
 
@@ -100,6 +103,9 @@ MatrixResult::MatrixResult(const Tensor& matrix, size_t row_axis)
   } else {
     staged_ = matrix.count;
     output_ = {nullptr, matrix.size[1 - row_axis], 1};
+    if (matrix.is(BNNSDataTypeBFloat16) && !accumulate_ && column_stride == 1) {
+      bf16_ = static_cast<uint16_t*>(base_);
+    }
   }
 }
 

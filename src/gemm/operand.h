@@ -52,6 +52,12 @@ class MatrixResult {
     if (staged_) output_.data = room;
   }
   const GemmOutput& output() const { return output_; }
+  // The same, for a product whose epilogue is epilogue(): it may store bf16 itself.
+  GemmOutput output_or_bf16() const {
+    GemmOutput output = output_;
+    output.bf16 = bf16_, output.bf16_row_stride = base_stride_;
+    return output;
+  }
   GemmInit init() const { return accumulate_ && !staged_ ? GemmInit::accumulate : GemmInit::overwrite; }
   // Stores a finished block; nothing to do when the GEMM wrote the caller's memory.
   void store(Range rows, Range columns) const;
@@ -62,6 +68,7 @@ class MatrixResult {
     static_cast<const MatrixResult*>(context)->store(rows, columns);
   }
   GemmOutput output_;
+  uint16_t* bf16_ = nullptr;  // the caller's memory, where it is overwritten by rows of bf16
   Elements row_;
   void* base_ = nullptr;
   BNNSDataType type_ = BNNSDataTypeFloat32;

@@ -26,6 +26,8 @@ struct GemmCall {
   const GemmEpilogue& epilogue;
   bool exchanged;  // rows and columns mean the caller's columns and rows
   size_t threads;
+  uint16_t* bf16 = nullptr;  // GemmOutput's, where rows and columns are not exchanged
+  size_t bf16_stride = 0;
 
   // Writes the part of init that precedes the sum into a block of C; true when the sum must then be added to it.
   bool prepare(Range rows, Range columns) const;

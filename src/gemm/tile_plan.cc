@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/gemm/bf16.h"
+
 namespace bnns::detail {
 namespace {
 
@@ -16,6 +18,8 @@ constexpr size_t kDirectSize = 262144;   // elements of B, 1 MB: L2 holds them a
 constexpr size_t kCachedSize = 131072;   // elements of B: they are in L2, nothing need be prefetched
 constexpr size_t kDirectColumns = 256;   // beyond this, packing a tile of A costs less than it saves
 constexpr size_t kWorkPerByte = 2;       // multiply-adds in cache that take as long as a unit of kMinThreadWork
+constexpr size_t kPairGroup = 4;         // panels of pairs: four lines of each row of B in one go, 256 KB
+constexpr size_t kTurnedRows = 512;      // of a product that is turned, at most
 constexpr size_t kSlack = 16;            // floats behind a panel (pack.h)
 
 // Whether `count` lines, a stride of floats apart, fall on so few sets of a cache that they push each other out. The
@@ -27,12 +31,12 @@ bool stride_collides(ptrdiff_t stride, size_t count, size_t span) {
   return count > 7 * (span / common);
 }
 
-void set_depth_block(const GemmCall& call, TilePlan& p, size_t most) {
-  p.depth_block = call.k, p.depth_blocks = 1;
-  if (call.k <= most) return;
-  p.depth_blocks = divide_up(call.k, most);
-  p.depth_block = round_up(divide_up(call.k, p.depth_blocks), 16);  // whole cache lines
-  p.depth_blocks = divide_up(call.k, p.depth_block);
+void set_depth_block(TilePlan& p, size_t most) {
+  p.depth_block = p.depth, p.depth_blocks = 1;
+  if (p.depth <= most) return;
+  p.depth_blocks = divide_up(p.depth, most);
+  p.depth_block = round_up(divide_up(p.depth, p.depth_blocks), 16);  // whole cache lines
+  p.depth_blocks = divide_up(p.depth, p.depth_block);
 }
 
 size_t count_blocks(const GemmCall& call, TilePlan& p) {
@@ -43,9 +47,10 @@ size_t count_blocks(const GemmCall& call, TilePlan& p) {
 
 void choose_blocks(const GemmCall& call, TilePlan& p) {
   const size_t columns = p.kernels.columns;
-  set_depth_block(call, p, call.m <= kRowBlock && call.b.rows_contiguous() ? kShortDepthBlock : kDepthBlock);
+  const bool copies_b = call.m <= kRowBlock && call.b.rows_contiguous() && !p.pairs;
+  set_depth_block(p, copies_b ? kShortDepthBlock : kDepthBlock);
   // Blocks of C as large as L2 likes, then smaller until there are enough tasks: first those cuts that cost least.
-  const size_t wanted = std::clamp<size_t>(call.m * call.n * call.k / kTaskWork, 1, kMaxTasks);
+  const size_t wanted = std::clamp<size_t>(call.m * call.n * p.depth / kTaskWork, 1, kMaxTasks);
   p.row_block = std::min(round_up(call.m, p.tile_rows), round_up(kRowBlock, p.tile_rows));
   p.column_block = std::min(round_up(call.n, columns), kColumnBlock);
   if (wanted == 1 && call.m <= kRowBlock && call.n <= kColumnBlock) {
@@ -79,11 +84,11 @@ void choose_blocks(const GemmCall& call, TilePlan& p) {
 }
 
 void choose_sources(const GemmCall& call, TilePlan& p) {
-  const bool small = call.k * call.n <= kDirectSize;
+  const bool small = p.depth * call.n <= kDirectSize;
   if (is_plain(call.b) && call.b.row_stride == 1 && small &&
       !stride_collides(call.b.depth_stride, p.depth_block, kL2Way)) {
     p.b = Source::direct;
-  } else if (p.row_blocks > 1 || call.m > call.k) {
+  } else if (p.row_blocks > 1 || call.m > p.depth) {
     p.b = Source::ahead;  // also where C is larger than B: C is then written row by row
   }
   // With contiguous rows a step reads one line of A, which may come from L2; with contiguous depth it reads a line per
@@ -91,13 +96,29 @@ void choose_sources(const GemmCall& call, TilePlan& p) {
   const size_t panels = p.column_block / p.kernels.columns;
   const bool by_rows =
       call.a.row_stride == 1 && (panels <= 2 || !stride_collides(call.a.depth_stride, p.depth_block, kL2Way));
-  const bool by_depth = call.a.depth_stride == 1 && (p.b != Source::inside || call.k * call.n <= kCachedSize) &&
-                        !stride_collides(call.a.row_stride, p.tile_rows, kL1Way);
-  if (is_plain(call.a) && (by_rows || by_depth) && p.column_block <= kDirectColumns) {
+  const bool by_depth = call.a.depth_stride == 1 && (p.b != Source::inside || p.depth * call.n <= kCachedSize) &&
+                        !stride_collides(p.pairs ? call.a.row_stride / 2 : call.a.row_stride, p.tile_rows, kL1Way);
+  // A pair per word of memory: an even depth, rows a whole number of words apart.
+  const bool pairs_in_place = p.pairs && by_depth && call.k % (2 * p.depth_unit) == 0 && call.a.row_stride % 2 == 0;
+  if (((is_plain(call.a) && (by_rows || by_depth)) || pairs_in_place) && p.column_block <= kDirectColumns) {
     p.a = Source::direct;
   } else if (p.column_blocks > 1) {
     p.a = Source::ahead;
   }
+}
+
+// Blocks of a turned product: all of the few columns, rows for enough tasks, at least two tiles each.
+void choose_turned_blocks(const GemmCall& call, TilePlan& p) {
+  set_depth_block(p, kDepthBlock);
+  p.column_block = round_up(call.n, p.kernels.columns);
+  p.row_block = round_up(std::max(divide_up(call.m, kMaxTasks), 2 * p.tile_rows), p.tile_rows);
+  p.row_block = std::min(p.row_block, round_up(kRowBlock, p.tile_rows));
+  count_blocks(call, p);
+  p.a = Source::inside, p.b = Source::ahead;
+}
+
+bool is_bf16(const Lens& lens) {
+  return lens.strided() && lens.type == FloatType::bf16;
 }
 
 }  // namespace
@@ -106,17 +127,44 @@ bool is_plain(const Lens& lens) {
   return lens.strided() && lens.type == FloatType::f32;
 }
 
-TilePlan make_tile_plan(const GemmCall& call, Isa isa) {
-  TilePlan p;
-  p.kernels = tile_kernels(isa);
-  p.tile_rows = call.m <= p.kernels.rows ? call.m : divide_up(call.m, divide_up(call.m, p.kernels.rows));
-  choose_blocks(call, p);
-  choose_sources(call, p);
-  p.a_panel = round_up(p.depth_block * p.tile_rows, 16) + kSlack;
-  p.b_panel = p.depth_block * p.kernels.columns + kSlack;
+GemmCall turn(const GemmCall& call) {
+  return {call.n,        call.m,  call.k,        GemmInit::overwrite, call.b,       call.a,    call.c,
+          call.c_stride, nullptr, call.epilogue, call.exchanged,      call.threads, call.bf16, call.bf16_stride};
+}
 
-  const bool a_large = call.m * call.k * sizeof(float) > kAheadBytes;
-  p.phased = p.slices == 1 && p.depth_blocks > 1 && (p.b == Source::ahead || (p.a == Source::ahead && a_large));
+namespace {
+
+bool should_turn(const GemmCall& call) {
+  return call.a.depth_contiguous() && call.b.depth_contiguous() && call.m <= kTurnedRows && 2 * call.m <= call.n &&
+         pairs_of(call.k) * round_up(call.m, 32) * sizeof(float) <= kAheadBytes;
+}
+
+TilePlan make_plan(const GemmCall& call, Isa isa, bool turned) {
+  TilePlan p;
+  p.turned = turned;
+  p.pairs = turned || (has_pair_kernels(isa) && is_bf16(call.a) && is_bf16(call.b));
+  p.depth = p.pairs ? pairs_of(call.k) : call.k;
+  if (p.pairs) {
+    const PairKernels kernels = pair_kernels(isa);
+    p.kernels = kernels.tile, p.depth_unit = kernels.depth_unit;
+    p.pair_copies = kernels.copies && call.b.rows_contiguous();
+  } else {
+    p.kernels = tile_kernels(isa);
+  }
+  p.tile_rows = call.m <= p.kernels.rows ? call.m : divide_up(call.m, divide_up(call.m, p.kernels.rows));
+  if (turned) {
+    choose_turned_blocks(call, p);
+  } else {
+    choose_blocks(call, p);
+    choose_sources(call, p);
+  }
+  p.a_row_stride = pair_row_stride(p.depth_block);
+  p.a_panel = p.pairs ? p.tile_rows * p.a_row_stride : round_up(p.depth_block * p.tile_rows, 16) + kSlack;
+  p.b_panel = round_up(p.depth_block, p.depth_unit) * p.kernels.columns + kSlack;
+
+  const bool a_large = call.m * p.depth * sizeof(float) > kAheadBytes;
+  p.phased =
+      !turned && p.slices == 1 && p.depth_blocks > 1 && (p.b == Source::ahead || (p.a == Source::ahead && a_large));
   const size_t depths = p.phased ? 1 : p.depth_blocks;
   p.row_chunk = p.row_blocks, p.column_chunk = p.column_blocks;
   if (p.phased) {
@@ -135,10 +183,19 @@ TilePlan make_tile_plan(const GemmCall& call, Isa isa) {
   }
   if (p.a == Source::inside) p.thread_floats += p.a_panel * (p.b == Source::inside ? p.tiles(p.row_block) : 1);
   const bool b_tail = p.b == Source::direct && call.n % p.kernels.columns != 0 && !p.kernels.masks;
-  if (p.b == Source::inside || b_tail) p.thread_floats += p.b_panel;
-  p.thread_floats = round_up(p.thread_floats, 16);
-  p.threads = threads_of(call, p.row_chunk * p.column_chunk * p.slices, call.m * call.n * call.k / kWorkPerByte);
+  if (p.pairs) p.panel_group = std::min(kPairGroup, p.panels(p.column_block));
+  if (p.b == Source::inside || b_tail) p.thread_floats += p.b_panel * p.panel_group;
+  if (turned) p.c_floats = p.row_block * (p.column_block + 16);
+  p.thread_floats = round_up(p.thread_floats + p.c_floats, 16);
+  p.threads = threads_of(call, p.row_chunk * p.column_chunk * p.slices, call.m * call.n * p.depth / kWorkPerByte);
   return p;
+}
+
+}  // namespace
+
+TilePlan make_tile_plan(const GemmCall& call, Isa isa) {
+  const bool turned = has_pair_kernels(isa) && is_bf16(call.a) && is_bf16(call.b) && should_turn(call);
+  return turned ? make_plan(turn(call), isa, true) : make_plan(call, isa, false);
 }
 
 }  // namespace bnns::detail

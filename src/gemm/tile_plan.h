@@ -17,6 +17,15 @@ enum class Source {
 
 struct TilePlan {
   TileKernels kernels;
+  // Two bf16 operands (bf16.h): depths, panels and floats below are pairs, packed panels are padded with zeros to whole
+  // depth units, and a tile of A is rows of a_row_stride.
+  bool pairs = false, pair_copies = false;
+  size_t depth_unit = 1, a_row_stride = 0;
+  size_t depth = 0;  // k, or its pairs
+  // Pairs, the rows of both operands contiguous in depth, B the larger one: the product is run with A and B exchanged,
+  // so that the large operand is copied rather than transposed; a task transposes its finished block of C.
+  bool turned = false;
+  size_t c_floats = 0;   // turned: of a thread, its block of C
   size_t tile_rows = 0;  // all tiles but the last: m split evenly
   size_t depth_block = 0, depth_blocks = 0;
   size_t row_block = 0, row_blocks = 0, column_block = 0, column_blocks = 0;
@@ -25,6 +34,7 @@ struct TilePlan {
   bool phased = false;                     // all tasks do one depth block, then the next; else a task does all of them
   size_t row_chunk = 0, column_chunk = 0;  // phased: row and column blocks per phase
   size_t a_panel = 0, b_panel = 0;         // floats per packed panel
+  size_t panel_group = 1;                  // panels of B that are packed together when B is inside
   size_t a_ahead = 0, b_ahead = 0, slice_floats = 0, slice_stride = 0, thread_floats = 0;
   size_t threads = 1;
 
@@ -35,6 +45,10 @@ struct TilePlan {
 
 bool is_plain(const Lens& lens);  // f32 with strides
 
+// The same product with A and B exchanged; its C is the original's, seen transposed.
+GemmCall turn(const GemmCall& call);
+
+// Of the call, or of turn(call) when the plan says so.
 TilePlan make_tile_plan(const GemmCall& call, Isa isa);
 
 }  // namespace bnns::detail

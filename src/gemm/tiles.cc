@@ -7,6 +7,7 @@
 // the slices in order.
 #include <algorithm>
 
+#include "src/gemm/bf16.h"
 #include "src/gemm/tile_plan.h"
 
 namespace bnns::detail {
@@ -21,13 +22,18 @@ struct Phase {
 
 class Runner {
  public:
-  Runner(const GemmCall& call, const TilePlan& p, float* memory)
+  Runner(const GemmCall& call, const GemmCall& original, const TilePlan& p, float* memory)
       : call_(call),
+        original_(original),
         p_(p),
         a_ahead_(memory),
         b_ahead_(a_ahead_ + p.a_ahead),
         slices_(b_ahead_ + p.b_ahead),
-        scratch_(slices_ + p.slice_floats * p.slices) {}
+        scratch_(slices_ + p.slice_floats * p.slices),
+        rounds_(p.pairs && call.bf16 && p.slices == 1 && (p.depth_blocks == 1 || p.turned) &&
+                original.init == GemmInit::overwrite),
+        copies_(p.pair_copies && reinterpret_cast<uintptr_t>(call.b.data) % 64 == 0 && call.b.depth_stride % 32 == 0),
+        group_(copies_ ? 1 : p.panel_group) {}
 
   void run() {
     const size_t depths = p_.phased ? 1 : p_.depth_blocks;
@@ -54,7 +60,18 @@ class Runner {
     return {blocks.begin * p_.column_block, std::min(call_.n, blocks.end * p_.column_block)};
   }
   Range depth_of(size_t block) const {
-    return {block * p_.depth_block, std::min(call_.k, (block + 1) * p_.depth_block)};
+    return {block * p_.depth_block, std::min(p_.depth, (block + 1) * p_.depth_block)};
+  }
+
+  void pack_a(Range rows, Range depth, float* to) const {
+    const PackedBlock out{to, p_.tile_rows, p_.a_panel};
+    if (!p_.pairs) return pack(call_.a, rows, depth, out);
+    pack_pair_rows({call_.a, rows, depth, call_.k, p_.depth_unit}, out, p_.a_row_stride);
+  }
+  void pack_b(Range columns, Range depth, float* to) const {
+    const PackedBlock out{to, p_.kernels.columns, p_.b_panel};
+    if (!p_.pairs) return pack(call_.b, columns, depth, out);
+    pack_pair_panels({call_.b, columns, depth, call_.k, p_.depth_unit}, out);
   }
 
   // Packed panels of a depth block lie together, those of the next depth block follow.
@@ -79,18 +96,16 @@ class Runner {
     const size_t b_tasks = p_.b == Source::ahead && with_b ? divide_up(columns.size(), b_step) : 0;
     const size_t tasks = (a_tasks + b_tasks) * phase_.depth_blocks.size();
     if (tasks == 0) return;
-    const size_t work = (a_tasks * a_step + b_tasks * b_step) * call_.k;
+    const size_t work = (a_tasks * a_step + b_tasks * b_step) * p_.depth;
     parallel_for(tasks, p_.threads == 1 ? 1 : threads_for(p_.threads, tasks, work), [&](size_t task, size_t) {
       const size_t block = phase_.depth_blocks.begin + task / (a_tasks + b_tasks);
       const size_t i = task % (a_tasks + b_tasks);
       if (i < a_tasks) {
         const size_t begin = rows.begin + i * a_step;
-        pack(call_.a, {begin, std::min(rows.end, begin + a_step)}, depth_of(block),
-             {a_ahead(begin, block), p_.tile_rows, p_.a_panel});
+        pack_a({begin, std::min(rows.end, begin + a_step)}, depth_of(block), a_ahead(begin, block));
       } else {
         const size_t begin = columns.begin + (i - a_tasks) * b_step;
-        pack(call_.b, {begin, std::min(columns.end, begin + b_step)}, depth_of(block),
-             {b_ahead(begin, block), p_.kernels.columns, p_.b_panel});
+        pack_b({begin, std::min(columns.end, begin + b_step)}, depth_of(block), b_ahead(begin, block));
       }
     });
   }
@@ -111,6 +126,14 @@ class Runner {
     if (p_.slices > 1) {
       g.c = slices_ + slice * p_.slice_floats + rows.begin * p_.slice_stride + columns.begin;
       g.c_stride = p_.slice_stride;
+    } else if (p_.turned) {
+      g.c = scratch_ + worker * p_.thread_floats + p_.thread_floats - p_.c_floats;
+      g.c_stride = p_.column_block + 16;
+      g.c_far = false;
+    } else if (rounds_) {
+      g.c_bf16 = call_.bf16 + rows.begin * call_.bf16_stride + columns.begin;
+      g.c_stride = call_.bf16_stride;
+      g.stream = can_stream_bf16();
     } else {
       g.c = call_.c + rows.begin * call_.c_stride + columns.begin;
       g.c_stride = call_.c_stride;
@@ -122,13 +145,40 @@ class Runner {
       const Range depth = depth_of(block);
       g.depth = depth.size();
       if (p_.b == Source::inside) {
-        by_panels(g, rows, columns, depth, block, block + 1 < blocks.end, scratch);
+        const bool more = block + 1 < blocks.end;
+        by_panels(g, rows, columns, depth, block, more ? first_group(columns, block + 1) : next_task(task), scratch);
       } else {
         by_tiles(g, rows, columns, depth, block, scratch);
       }
       g.accumulate = true;
     }
-    if (p_.slices == 1 && blocks.end == p_.depth_blocks) call_.finish(rows, columns);
+    if (p_.turned) return store_turned(g, rows, columns);
+    if (p_.slices == 1 && blocks.end == p_.depth_blocks && !rounds_) call_.finish(rows, columns);
+  }
+
+  void store_turned(const GemmBlock& g, Range rows, Range columns) const {
+    const TransposedSums sums{g.c, g.c_stride, rows.size(), columns.size()};
+    if (rounds_) {
+      uint16_t* to = original_.bf16 + columns.begin * original_.bf16_stride + rows.begin;
+      return store_transposed(sums, false, to, original_.bf16_stride);
+    }
+    const bool accumulate = original_.prepare(columns, rows);
+    float* to = original_.c + columns.begin * original_.c_stride + rows.begin;
+    store_transposed(sums, accumulate, to, original_.c_stride);
+    original_.finish(columns, rows);
+  }
+
+  bool can_stream_bf16() const {
+    return call_.m * call_.n * sizeof(uint16_t) >= kStreamBytes && reinterpret_cast<uintptr_t>(call_.bf16) % 64 == 0 &&
+           call_.bf16_stride % 32 == 0;
+  }
+
+  void set_c(GemmBlock& g, const GemmBlock& whole, size_t offset) const {
+    if (whole.c_bf16) {
+      g.c_bf16 = whole.c_bf16 + offset;
+    } else {
+      g.c = whole.c + offset;
+    }
   }
 
   const float* b_at(size_t column, size_t k) const {
@@ -139,7 +189,15 @@ class Runner {
   // Points g at the rows of A, direct or packed ahead.
   void set_a(GemmBlock& g, Range rows, Range depth, size_t block) const {
     g.rows = rows.size();
-    if (p_.a == Source::direct) {
+    if (p_.pairs) {
+      const bool direct = p_.a == Source::direct;
+      g.a_depth_contiguous = true;
+      g.a_stride = direct ? call_.a.row_stride / 2 : static_cast<ptrdiff_t>(p_.a_row_stride);
+      g.a_tile_stride = direct ? static_cast<ptrdiff_t>(p_.tile_rows) * g.a_stride : static_cast<ptrdiff_t>(p_.a_panel);
+      if (direct) {
+        g.a = static_cast<const float*>(call_.a.data) + static_cast<ptrdiff_t>(rows.begin) * g.a_stride + depth.begin;
+      }
+    } else if (p_.a == Source::direct) {
       g.a_depth_contiguous = call_.a.row_stride != 1;
       g.a_stride = g.a_depth_contiguous ? call_.a.row_stride : call_.a.depth_stride;
       g.a_tile_stride = static_cast<ptrdiff_t>(p_.tile_rows) * call_.a.row_stride;
@@ -148,47 +206,68 @@ class Runner {
     } else {
       g.a_stride = static_cast<ptrdiff_t>(p_.tile_rows);
       g.a_tile_stride = static_cast<ptrdiff_t>(p_.a_panel);
-      if (p_.a == Source::ahead) g.a = a_ahead(rows.begin, block);
     }
+    if (p_.a == Source::ahead) g.a = a_ahead(rows.begin, block);
   }
 
-  // B inside: a panel at a time meets all of A's rows.
-  void by_panels(GemmBlock& g, Range rows, Range columns, Range depth, size_t block, bool more, float* scratch) const {
-    const size_t width = p_.kernels.columns;
-    const PackedBlock packed{scratch, width, p_.b_panel};
+  // B inside: a panel (of pairs: a few) at a time meets all of A's rows.
+  void by_panels(GemmBlock& g, Range rows, Range columns, Range depth, size_t block, const Ahead& next,
+                 float* scratch) const {
+    const size_t width = p_.kernels.columns * group_;
+    float* const a_room = scratch + p_.b_panel * p_.panel_group;
     set_a(g, rows, depth, block);
     if (p_.a == Source::inside) {
-      g.a = scratch + p_.b_panel;
-      pack(call_.a, rows, depth, {scratch + p_.b_panel, p_.tile_rows, p_.a_panel});
+      g.a = a_room;
+      pack_a(rows, depth, a_room);
     }
-    float* const c = g.c;
+    const GemmBlock whole = g;
     const bool in_place = is_plain(call_.b) && call_.b.row_stride == 1;
     for (size_t j = columns.begin; j < columns.end; j += width) {
       const Range panel{j, std::min(columns.end, j + width)};
       g.columns = panel.size();
-      g.c = c + (j - columns.begin);
-      g.ahead = panel.end < columns.end ? ahead_of({panel.end, std::min(columns.end, panel.end + width)}, depth)
-                : more ? ahead_of({columns.begin, std::min(columns.end, columns.begin + width)}, depth_of(block + 1))
-                       : Ahead{};
-      if (in_place && g.columns == width) {
+      set_c(g, whole, (j - columns.begin));
+      g.ahead = panel.end < columns.end
+                    ? ahead_of(call_.b, {panel.end, std::min(columns.end, panel.end + width)}, depth)
+                    : next;
+      g.b_rows = nullptr;
+      if (copies_ && g.columns == width) {
+        g.b_rows = static_cast<const uint16_t*>(call_.b.data) + j +
+                   static_cast<ptrdiff_t>(2 * depth.begin) * call_.b.depth_stride;
+        g.b_row_stride = call_.b.depth_stride;
+        g.odd_depth = 2 * depth.end > call_.k;
+        g.b_copy = scratch;
+      } else if (in_place && g.columns == width) {
         g.b = b_at(j, depth.begin);
         g.b_stride = call_.b.depth_stride;
         g.b_copy = scratch;
       } else {
-        pack(call_.b, panel, depth, packed);
+        pack_b(panel, depth, scratch);
         g.b = scratch;
-        g.b_stride = static_cast<ptrdiff_t>(width);
+        g.b_stride = static_cast<ptrdiff_t>(p_.kernels.columns);
+        g.b_panel_stride = static_cast<ptrdiff_t>(p_.b_panel);
         g.b_copy = nullptr;
       }
       p_.kernels.block(g);
     }
-    g.c = c;
+    set_c(g, whole, 0);
   }
 
-  // The memory behind a panel of B, in the pieces in which it is contiguous.
-  Ahead ahead_of(Range columns, Range depth) const {
-    const Lens& b = call_.b;
+  // What a worker will read first of B in the next depth block, or in the task that it will probably take next.
+  Ahead first_group(Range columns, size_t block) const {
+    const size_t width = p_.kernels.columns * group_;
+    return ahead_of(call_.b, {columns.begin, std::min(columns.end, columns.begin + width)}, depth_of(block));
+  }
+  Ahead next_task(size_t task) const {
+    const size_t rows = phase_.row_blocks.size(), next = task + p_.threads, blocks = phase_.column_blocks.size();
+    if (p_.slices > 1 || next >= rows * blocks) return {};
+    const size_t column = phase_.column_blocks.begin + next / rows;
+    return first_group(columns_of({column, column + 1}), phase_.depth_blocks.begin);
+  }
+
+  // The memory behind rows of an operand, in the pieces in which it is contiguous.
+  Ahead ahead_of(const Lens& b, Range columns, Range depth) const {
     if (!b.strided() || (b.row_stride != 1 && b.depth_stride != 1)) return {};
+    if (p_.pairs) depth = {2 * depth.begin, std::min(call_.k, 2 * depth.end)};
     const auto size = static_cast<ptrdiff_t>(bytes_of(b.type));
     const char* data = static_cast<const char*>(b.data) + (static_cast<ptrdiff_t>(columns.begin) * b.row_stride +
                                                            static_cast<ptrdiff_t>(depth.begin) * b.depth_stride) *
@@ -209,23 +288,31 @@ class Runner {
       g.b_panel_stride = static_cast<ptrdiff_t>(width);
       g.b_stride = call_.b.depth_stride;
       if (const size_t tail = columns.size() % width; tail != 0 && !p_.kernels.masks) {
-        pack(call_.b, {columns.end - tail, columns.end}, depth, {scratch, width, p_.b_panel});
+        pack_b({columns.end - tail, columns.end}, depth, scratch);
         g.b_tail = scratch;
         scratch += p_.b_panel;
       }
     }
     set_a(g, rows, depth, block);
     if (p_.a != Source::inside) return p_.kernels.block(g);
-    float* const c = g.c;
+    const GemmBlock whole = g;
     g.a = scratch;
     for (size_t i = rows.begin; i < rows.end; i += p_.tile_rows) {
       const Range tile{i, std::min(rows.end, i + p_.tile_rows)};
-      pack(call_.a, tile, depth, {scratch, p_.tile_rows, p_.a_panel});
+      pack_a(tile, depth, scratch);
+      if (p_.turned) g.ahead = next_tile(rows, tile.end, block);
       g.rows = tile.size();
-      g.c = c + (i - rows.begin) * g.c_stride;
+      set_c(g, whole, (i - rows.begin) * g.c_stride);
       p_.kernels.block(g);
     }
-    g.c = c;
+    set_c(g, whole, 0);
+  }
+
+  // Turned: the rows of A that are packed after this tile, or where its last rows end, in the next depth block.
+  Ahead next_tile(Range rows, size_t end, size_t block) const {
+    if (end < rows.end) return ahead_of(call_.a, {end, std::min(rows.end, end + p_.tile_rows)}, depth_of(block));
+    if (block + 1 == p_.depth_blocks) return {};
+    return ahead_of(call_.a, {rows.begin, rows.begin + std::min(rows.size(), p_.tile_rows)}, depth_of(block + 1));
   }
 
   // C = init + slice 0 + slice 1 + ...
@@ -243,9 +330,14 @@ class Runner {
                  });
   }
 
-  const GemmCall& call_;
+  const GemmCall &call_, &original_;  // the same, unless the plan is turned
   const TilePlan& p_;
   float *a_ahead_, *b_ahead_, *slices_, *scratch_;
+  const bool rounds_;  // the kernel stores bf16
+  // The kernel interleaves rows of B itself: where a panel is one cache line of each row. Else a few panels are packed
+  // together, so that a line that two of them share is read once.
+  const bool copies_;
+  const size_t group_;  // panels
   Phase phase_;
 };
 
@@ -262,7 +354,8 @@ size_t tiles_workspace_bytes(const GemmCall& call) noexcept {
 
 void tiles_run(const GemmCall& call, void* workspace) noexcept {
   const TilePlan p = make_tile_plan(call, isa());
-  Runner(call, p, static_cast<float*>(workspace)).run();
+  if (p.turned) return Runner(turn(call), call, p, static_cast<float*>(workspace)).run();
+  Runner(call, call, p, static_cast<float*>(workspace)).run();
 }
 
 }  // namespace bnns::detail

@@ -18,7 +18,7 @@
 #if HWY_ARCH_X86_64
 // The argument is the kernel's name inside bnns::HWY_NAMESPACE. One indirect call per public call, no stored pointers.
 #define BNNS_DISPATCH(kernel)                             \
-  (::bnns::isa() == ::bnns::Isa::avx512 ? &N_AVX3::kernel \
+  (::bnns::isa() >= ::bnns::Isa::avx512 ? &N_AVX3::kernel \
    : ::bnns::isa() == ::bnns::Isa::avx2 ? &N_AVX2::kernel \
                                         : &N_SSE4::kernel)
 #else

@@ -23,10 +23,10 @@ inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 inline constexpr float kMax = std::numeric_limits<float>::max();
 inline constexpr float kDenorm = std::numeric_limits<float>::denorm_min();
 
-// Calls body(isa) with each instruction set the machine has in use, then restores the best.
+// Calls body(isa) with each of Highway's targets that the machine has in use, then restores the best.
 template <class Body>
 void for_each_isa(Body body) {
-  for (int i = 0; i <= static_cast<int>(best_isa()); ++i) {
+  for (int i = 0; i <= static_cast<int>(std::min(best_isa(), Isa::avx512)); ++i) {
     set_max_isa(static_cast<Isa>(i));
     SCOPED_TRACE(isa_name(static_cast<Isa>(i)));
     body(static_cast<Isa>(i));

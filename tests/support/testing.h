@@ -22,8 +22,8 @@ namespace bnns::testing {
 // Runs body() once for every instruction set of this machine; failures name the set.
 template <class Body>
 void for_each_isa(Body&& body) {
-  for (Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
-    if (isa > best_isa()) continue;
+  for (int i = 0; i <= static_cast<int>(best_isa()); ++i) {
+    const Isa isa = static_cast<Isa>(i);
     SCOPED_TRACE(std::string("isa ") + isa_name(isa));
     set_max_isa(isa);
     body();

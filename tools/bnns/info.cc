@@ -26,7 +26,7 @@ constexpr Symbol kSymbols[] = {
 // The machine's best set: ask for the highest there is and see what is granted, then put the limit back.
 std::string best_isa() {
   const std::string now = BNNSExtGetISA();
-  if (BNNSExtSetMaxISA("avx512") != 0) return now;
+  if (BNNSExtSetMaxISA("amx") != 0) return now;
   const std::string best = BNNSExtGetISA();
   BNNSExtSetMaxISA(now.c_str());
   return best;

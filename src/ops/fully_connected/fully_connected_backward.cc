@@ -159,11 +159,14 @@ void FullyConnectedFilter::backward(const BackwardCall& call) {
   if (own_g) {
     if (wanted.recompute) linear(batch, x.lens(), w.lens(), g_room);
     upstream_gradient(call, wanted, g_room);
-    upstream = strided_lens(g_room, FloatType::f32, static_cast<ptrdiff_t>(p.outputs), 1);
+    // db alone needs f32: the products read dY itself where it is g, so that two bf16 operands stay bf16.
+    if (!p.activation.is_identity() || g.scratch_floats()) {
+      upstream = strided_lens(g_room, FloatType::f32, static_cast<ptrdiff_t>(p.outputs), 1);
+    }
   }
   if (call.weights_delta) {
     dw.use(room);
-    multiply({p.outputs, p.inputs, batch, dw.init()}, transposed(upstream), transposed(x.lens()), dw.output(), nullptr,
+    multiply({p.outputs, p.inputs, batch, dw.init()}, transposed(upstream), transposed(x.lens()), dw.output_or_bf16(), nullptr,
              dw.epilogue());
   }
   if (call.bias_delta) {
@@ -178,7 +181,7 @@ void FullyConnectedFilter::backward(const BackwardCall& call) {
   }
   if (call.in_delta) {
     dx.use(room);
-    multiply({batch, p.inputs, p.outputs, dx.init()}, upstream, transposed(w.lens()), dx.output(), nullptr,
+    multiply({batch, p.inputs, p.outputs, dx.init()}, upstream, transposed(w.lens()), dx.output_or_bf16(), nullptr,
              dx.epilogue());
   }
 }

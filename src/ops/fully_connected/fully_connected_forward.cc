@@ -79,7 +79,7 @@ void FullyConnectedFilter::forward(size_t batch, const void* in, size_t in_strid
   const GemmProblem product{batch, p.outputs, p.inputs, bias ? GemmInit::bias_columns : GemmInit::overwrite};
   if (!p.activation.is_rowwise()) {
     const bool plain = p.activation.is_identity() && y.scratch_floats() == 0;
-    multiply(product, x.lens(), w.lens(), y.output(), bias,
+    multiply(product, x.lens(), w.lens(), p.activation.is_identity() ? y.output_or_bf16() : y.output(), bias,
              plain ? GemmEpilogue{} : GemmEpilogue{Finish::run, &finish});
     return;
   }

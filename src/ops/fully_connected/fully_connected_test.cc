@@ -277,10 +277,9 @@ TEST(FullyConnected, LayoutsAndStrides) {
 }
 
 // f16 and bf16 in every mix of operands; small integers are exact in both.
-TEST(FullyConnected, HalfTypes) {
-  const size_t N = 4, I = 21, O = 10;
+void expect_exact_half_types(size_t N, size_t I, size_t O) {
   Random random(9);
-  const auto x = random.integers(N * I, 2), w = random.integers(O * I, 2), dy = random.integers(N * O, 2);
+  const auto x = random.integers(N * I, 1), w = random.integers(O * I, 1), dy = random.integers(N * O, 1);
   const auto want = ref::fully_connected_forward(N, I, O, widen(x), widen(w), {});
   const auto gradients = ref::fully_connected_backward(N, I, O, widen(x), widen(w), widen(dy));
   const BNNSDataType types[] = {BNNSDataTypeFloat32, BNNSDataTypeFloat16, BNNSDataTypeBFloat16};
@@ -314,14 +313,26 @@ TEST(FullyConnected, HalfTypes) {
         ASSERT_EQ(BNNSFilterApplyBatch(filter.get(), N, xm.data(), 0, ym.data(), 0), 0) << BNNSExtLastError();
         auto dx_desc = vector_descriptor(I, dxm.data(), tx), dy_desc = vector_descriptor(O, dym.data(), ty);
         auto dw_desc = descriptor(BNNSDataLayoutRowMajorMatrix, {I, O}, dwm.data(), tw);
+        std::vector<float> db(O);
+        auto db_desc = vector_descriptor(O, db.data());
         ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), N, xm.data(), 0, &dx_desc, 0, nullptr, 0, &dy_desc, 0,
-                                               &dw_desc, nullptr),
+                                               &dw_desc, &db_desc),
                   0)
             << BNNSExtLastError();
         for (size_t i = 0; i < N * O; ++i) EXPECT_EQ(load(ty, ym, i), float(want[i]));
         for (size_t i = 0; i < N * I; ++i) EXPECT_EQ(load(tx, dxm, i), float(gradients.dx[i]));
         for (size_t i = 0; i < O * I; ++i) EXPECT_EQ(load(tw, dwm, i), float(gradients.dw[i]));
+        for (size_t i = 0; i < O; ++i) EXPECT_EQ(db[i], float(gradients.db[i]));
       }
+}
+
+// A batch that is a few vectors, and one that is tiles; products of two bf16 operands have kernels of their own.
+TEST(FullyConnected, HalfTypes) {
+  for_each_isa([] {
+    expect_exact_half_types(4, 21, 10);
+    expect_exact_half_types(37, 70, 90);
+    expect_exact_half_types(40, 33, 17);
+  });
 }
 
 // Quantised and indexed weights are what scale, bias and table make of them; IntegerLinearSaturate sums exactly.

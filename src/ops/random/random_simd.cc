@@ -67,7 +67,8 @@ void UniformFromWords(const UniformRule& rule, const uint32_t* HWY_RESTRICT word
   const auto map = [&](auto word) HWY_ATTR {
     // ConvertTo rounds to nearest even; words above 2^32 - 129 become 2^32 and are brought back below 1.
     const auto u = hn::Min(hn::Mul(hn::ConvertTo(d, word), hn::Set(d, 0x1p-32f)), hn::Set(d, 1 - 0x1p-24f));
-    const auto v = hn::Mul(FusedMulAdd(d, u, width, a), scale);
+    // + 0: what rounds to -0 is 0.
+    const auto v = hn::Add(hn::Mul(FusedMulAdd(d, u, width, a), scale), hn::Zero(d));
     return hn::Min(hn::Max(v, low), high);
   };
   size_t i = 0;

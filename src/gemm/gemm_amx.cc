@@ -1,0 +1,145 @@
+// The micro-kernel on pairs of bf16, AMX: 32 x 32 of C in four tile registers, two tiles of A, two of B.
+//   C0 C1   A0 x B0 B1     A: 16 rows x 16 pairs, B: 16 pairs x 16 columns, 64 bytes a row each; 16 pairs per step
+//   C2 C3   A1 x B0 B1
+// Four tdpbf16ps for four tile loads, which the first cache can serve at that rate. The last rows of C are a shorter
+// tile configuration. Palette 1 is assumed, not asked for (isa.cc). Every thread loads the configuration at the start
+// of a block and releases the tiles at its end, so that context switches stay cheap in between.
+#include "src/gemm/bf16.h"
+
+#if defined(__x86_64__)
+
+#include <algorithm>
+#include <cstdint>
+
+#include "src/gemm/intrinsics.h"
+
+#define BNNS_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,amx-tile,amx-bf16")))
+
+namespace bnns {
+namespace {
+
+constexpr size_t kSide = 16, kPanel = 2 * kSide, kRowBytes = 64;
+
+// The 64 bytes that ldtilecfg takes.
+struct alignas(64) TileConfig {
+  uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  uint16_t row_bytes[16] = {};
+  uint8_t rows[16] = {};
+};
+static_assert(sizeof(TileConfig) == 64);
+
+// Tiles 0 to 3: C0 C1 C2 C3; 4, 5: A0 A1; 6, 7: B0 B1. A second tile of no rows is not allowed, nor used.
+BNNS_TARGET void configure(size_t rows) {
+  TileConfig config;
+  const auto upper = static_cast<uint8_t>(std::min(rows, kSide));
+  const auto lower = static_cast<uint8_t>(rows > kSide ? rows - kSide : 1);
+  const uint8_t counts[8] = {upper, upper, lower, lower, upper, lower, kSide, kSide};
+  for (size_t i = 0; i < 8; ++i) config.rows[i] = counts[i], config.row_bytes[i] = kRowBytes;
+  _tile_loadconfig(&config);
+}
+
+struct TileArgs {
+  size_t steps = 0;  // of 16 pairs
+  const float *a = nullptr, *b = nullptr;
+  size_t a_row_bytes = 0;
+};
+
+// Sums of `rows` x `columns` of C into the tile registers, then to `to`.
+template <bool kLowerRows, bool kRightColumns>
+BNNS_TARGET void multiply(const TileArgs& t, float* to, size_t to_row_bytes) {
+  _tile_zero(0);
+  if constexpr (kRightColumns) _tile_zero(1);
+  if constexpr (kLowerRows) _tile_zero(2);
+  if constexpr (kLowerRows && kRightColumns) _tile_zero(3);
+  const char *a = reinterpret_cast<const char*>(t.a), *b = reinterpret_cast<const char*>(t.b);
+  for (size_t i = 0; i < t.steps; ++i, a += kRowBytes, b += kSide * kPanel * sizeof(float)) {
+    _tile_loadd(4, a, t.a_row_bytes);
+    _tile_loadd(6, b, kPanel * sizeof(float));
+    _tile_dpbf16ps(0, 4, 6);
+    if constexpr (kRightColumns) {
+      _tile_loadd(7, b + kRowBytes, kPanel * sizeof(float));
+      _tile_dpbf16ps(1, 4, 7);
+    }
+    if constexpr (kLowerRows) {
+      _tile_loadd(5, a + kSide * t.a_row_bytes, t.a_row_bytes);
+      _tile_dpbf16ps(2, 5, 6);
+      if constexpr (kRightColumns) _tile_dpbf16ps(3, 5, 7);
+    }
+  }
+  char* const c = reinterpret_cast<char*>(to);
+  _tile_stored(0, c, to_row_bytes);
+  if constexpr (kRightColumns) _tile_stored(1, c + kRowBytes, to_row_bytes);
+  if constexpr (kLowerRows) _tile_stored(2, c + kSide * to_row_bytes, to_row_bytes);
+  if constexpr (kLowerRows && kRightColumns) _tile_stored(3, c + kSide * to_row_bytes + kRowBytes, to_row_bytes);
+}
+
+// C = or += the sums, `columns` valid ones.
+BNNS_TARGET void add_tile(const float* sums, size_t rows, size_t columns, bool accumulate, float* c, size_t c_stride) {
+  const auto low = static_cast<__mmask16>((1u << std::min(columns, kSide)) - 1);
+  const auto high = static_cast<__mmask16>((1u << (columns > kSide ? columns - kSide : 0)) - 1);
+  for (size_t r = 0; r < rows; ++r, sums += kPanel, c += c_stride) {
+    __m512 v0 = _mm512_load_ps(sums), v1 = _mm512_load_ps(sums + kSide);
+    if (accumulate) {
+      v0 = _mm512_add_ps(_mm512_maskz_loadu_ps(low, c), v0);
+      v1 = _mm512_add_ps(_mm512_maskz_loadu_ps(high, c + kSide), v1);
+    }
+    _mm512_mask_storeu_ps(c, low, v0);
+    if (high) _mm512_mask_storeu_ps(c + kSide, high, v1);
+  }
+}
+
+// The sums, rounded: no subnormals are among them.
+BNNS_TARGET void round_tile(const float* sums, size_t rows, size_t columns, uint16_t* c, size_t c_stride) {
+  const auto mask = static_cast<__mmask32>((uint64_t{1} << columns) - 1);
+  for (size_t r = 0; r < rows; ++r, sums += kPanel, c += c_stride) {
+    const __m512 v0 = _mm512_load_ps(sums), v1 = columns > kSide ? _mm512_load_ps(sums + kSide) : v0;
+    _mm512_mask_storeu_epi16(c, mask, (__m512i)_mm512_cvtne2ps_pbh(v1, v0));
+  }
+}
+
+}  // namespace
+
+BNNS_TARGET void detail::pair_block_amx(const GemmBlock& g) {
+  alignas(64) float sums[kPanel * kPanel];
+  TileArgs t;
+  t.steps = (g.depth + kSide - 1) / kSide;
+  t.a_row_bytes = static_cast<size_t>(g.a_stride) * sizeof(float);
+  const char* ahead = static_cast<const char*>(g.ahead.data);
+  size_t ahead_row = 0, configured = 0;
+  const size_t tiles = (g.rows + g.tile_rows - 1) / g.tile_rows, panels = (g.columns + kPanel - 1) / kPanel;
+  const size_t ahead_step = (g.ahead.rows + tiles * panels - 1) / (tiles * panels);
+  for (size_t i = 0; i < tiles; ++i) {
+    const size_t rows = std::min(g.tile_rows, g.rows - i * g.tile_rows);
+    if (rows != configured) configure(configured = rows);
+    t.a = g.a + static_cast<ptrdiff_t>(i) * g.a_tile_stride;
+    for (size_t j = 0; j < panels; ++j) {
+      const size_t columns = std::min(kPanel, g.columns - j * kPanel);
+      // The next panel of B, a share per tile.
+      for (size_t end = std::min(g.ahead.rows, ahead_row + ahead_step); ahead && ahead_row < end; ++ahead_row) {
+        const char* row = ahead + static_cast<ptrdiff_t>(ahead_row) * g.ahead.row_bytes;
+        for (size_t at = 0; at < g.ahead.bytes; at += 64) __builtin_prefetch(row + at);
+      }
+      t.b = g.b + static_cast<ptrdiff_t>(j) * g.b_panel_stride;
+      const size_t at = i * g.tile_rows * g.c_stride + j * kPanel;
+      float* c = g.c_bf16 ? nullptr : g.c + at;
+      const bool direct = columns == kPanel && !g.accumulate && c;
+      float* to = direct ? c : sums;
+      const size_t to_row_bytes = (direct ? g.c_stride : kPanel) * sizeof(float);
+      if (columns > kSide) {
+        rows > kSide ? multiply<true, true>(t, to, to_row_bytes) : multiply<false, true>(t, to, to_row_bytes);
+      } else {
+        rows > kSide ? multiply<true, false>(t, to, to_row_bytes) : multiply<false, false>(t, to, to_row_bytes);
+      }
+      if (g.c_bf16) {
+        round_tile(sums, rows, columns, g.c_bf16 + at, g.c_stride);
+      } else if (!direct) {
+        add_tile(sums, rows, columns, g.accumulate, c, g.c_stride);
+      }
+    }
+  }
+  _tile_release();
+}
+
+}  // namespace bnns
+
+#endif
