@@ -91,6 +91,12 @@ class ConvolutionFilter final : public Filter {
   void apply(size_t batch, const ImageSource& x, const ImageTarget& y, const WeightView& w);
   void run_down(size_t batch, const ImageSource& source, const ImageTarget& target, const WeightView& w);
   void run_up(size_t batch, const ImageSource& source, const ImageTarget& target, const WeightView& w);
+  void run_winograd(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels, ptrdiff_t row_stride,
+                    ptrdiff_t channel_stride, size_t batch, const ImageSource& source, const ImageTarget& target,
+                    const WeightView& w);
+  // The same on pairs of bf16 (convolution_bf16.cc); false: not for these types, nothing done.
+  bool run_bf16(size_t batch, const ImageSource& source, const ImageTarget& target, bool up);
+  bool weight_gradient_bf16(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw);
   void weight_gradient(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw);
   void bias_gradient(size_t batch, const ImageSource& g, const Tensor& db);
   void forward_integer(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride) const;

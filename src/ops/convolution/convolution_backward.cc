@@ -10,6 +10,8 @@
 #include "src/core/parallel.h"
 #include "src/ops/convolution/convolution.h"
 #include "src/ops/convolution/convolution_depthwise.h"
+#include "src/ops/convolution/convolution_winograd_weights.h"
+#include "src/ops/convolution/convolution_few.h"
 
 namespace bnns {
 namespace {
@@ -102,6 +104,7 @@ ConvolutionFilter::Gradients ConvolutionFilter::check_backward(const BackwardCal
 }
 
 void ConvolutionFilter::weight_gradient(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw) {
+  if (weight_gradient_bf16(batch, g, x, dw)) return;
   const ConvolutionProblem& p = problem_;
   const PatchAxis down_y = down_axis(p.map.y), down_x = down_axis(p.map.x);
   const bool direct = is_f32_in_place(dw);
@@ -130,6 +133,12 @@ void ConvolutionFilter::weight_gradient(size_t batch, const ImageSource& g, cons
     const ImageSource &small = p.transposed ? x : g, &large = p.transposed ? g : x;
     if (is_depthwise(p.map)) {
       depthwise_weights(p.map, batch, small, large, target, scratch_, options_.n_threads);
+    } else if (is_winograd_gradient(p.map, batch)) {
+      const WinogradWeightProduct product(p.map, batch, options_.n_threads);
+      ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
+      product.run(small, large, target, workspace.data());
+    } else if (few_accepts_weights(p.map)) {
+      few_weights(p.map, batch, small, large, target, scratch_, options_.n_threads);
     } else {
       const WeightProduct product(p.map, batch, options_.n_threads);
       ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
@@ -166,7 +175,7 @@ void ConvolutionFilter::backward(const BackwardCall& call) {
   const Gradients wanted = check_backward(call);
   const size_t batch = call.batch;
   ScratchShelf::Lease room(scratch_, weight_room_floats() * sizeof(float));
-  const WeightView w = weights(room.as<float>());
+  const auto w = [&] { return weights(room.as<float>()); };
   const ImageSource x{&p.x, call.in, wanted.in_stride};
   ImageSource g{&wanted.dy, wanted.dy.data, wanted.dy_stride};
 
@@ -178,7 +187,7 @@ void ConvolutionFilter::backward(const BackwardCall& call) {
     if (wanted.recompute) {
       ImageTarget linear{&g_tensor, g_room.data(), p.y.count};
       linear.bias = bias(room.as<float>());
-      apply(batch, x, linear, w);
+      apply(batch, x, linear, w());
     }
     const size_t width = p.y.size[0], rows = batch * p.outputs * p.y.size[1];
     const size_t threads = threads_for(options_.n_threads, rows, batch * p.y.count * sizeof(float));
@@ -205,7 +214,8 @@ void ConvolutionFilter::backward(const BackwardCall& call) {
   if (call.bias_delta) bias_gradient(batch, g, wanted.db);
   if (call.in_delta && batch > 0) {
     const ImageTarget dx{&wanted.dx, wanted.dx.data, wanted.dx_stride, wanted.dx.accumulate};
-    p.transposed ? run_down(batch, g, dx, w) : run_up(batch, g, dx, w);
+    if (run_bf16(batch, g, dx, !p.transposed)) return;
+    p.transposed ? run_down(batch, g, dx, w()) : run_up(batch, g, dx, w());
   }
 }
 

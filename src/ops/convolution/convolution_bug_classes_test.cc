@@ -167,6 +167,10 @@ TEST(ConvolutionBugClasses, BC15_EveryLayoutGivesTheSameBits) {
                               {"weights in place", make_shape(1, 70, 5, 5, 31, 3, 1, 1)},
                               {"one by one", make_shape(3, 40, 13, 13, 37, 1, 1, 0)},
                               {"groups", make_shape(2, 12, 9, 10, 15, 3, 1, 1, 3)},
+                              {"winograd, few tiles", make_shape(2, 33, 7, 9, 34, 3, 1, 1)},
+                              {"winograd, many tiles", make_shape(9, 32, 15, 13, 33, 3, 1, 1)},
+                              {"winograd, transposed", make_shape(1, 35, 6, 9, 32, 3, 1, 1, 1, 1, true)},
+                              {"one by one, stride 2", make_shape(2, 12, 14, 14, 9, 1, 2, 0)},
                               {"depthwise", make_shape(2, 7, 12, 35, 7, 3, 1, 1, 7)},
                               {"depthwise, stride 2", make_shape(2, 7, 15, 37, 7, 3, 2, 1, 7)},
                               {"transposed", make_shape(3, 10, 7, 8, 9, 4, 2, 1, 1, 1, true)}};
@@ -272,7 +276,7 @@ struct Measure {
   }
 };
 
-// No path is less accurate than plain sums, and no channel count is worse than its neighbours.
+// No path has more than 4 times the error of plain sums, and no channel count is much worse than its neighbours.
 TEST(ConvolutionBugClasses, BC16_NoPathIsLessAccurate) {
   for (const size_t middle : {32, 64}) {
     for (const size_t kernel : {1, 3}) {
@@ -286,10 +290,13 @@ TEST(ConvolutionBugClasses, BC16_NoPathIsLessAccurate) {
           least = {std::min(least.y, e.y), std::min(least.dx, e.dx), std::min(least.dw, e.dw)};
           most = {std::max(most.y, e.y), std::max(most.dx, e.dx), std::max(most.dw, e.dw)};
         }
-        // Each is the largest of thousands of errors of the same kind: 4 between neighbours would be a jump.
-        EXPECT_LE(most.y, 4 * least.y);
-        EXPECT_LE(most.dx, 4 * least.dx);
-        EXPECT_LE(most.dw, 4 * least.dw);
+        // Each is the largest of thousands of errors of the same kind: 4 between neighbours would be a jump. From 32
+        // channels on 3x3 layers use Winograd's algorithm, which may cost 4 times the error of plain sums (above),
+        // while blocked sums have down to half of it: 8.
+        const double jump = kernel == 3 && middle == 32 ? 8 : 4;
+        EXPECT_LE(most.y, jump * least.y);
+        EXPECT_LE(most.dx, jump * least.dx);
+        EXPECT_LE(most.dw, jump * least.dw);
       });
     }
   }

@@ -5,6 +5,7 @@
 
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
+#include "src/ops/convolution/convolution_depthwise_tile.h"
 #include "src/ops/convolution/convolution_kernels.h"
 
 namespace bnns {
@@ -13,18 +14,13 @@ namespace {
 constexpr size_t kPlaneFloats = 64 * 1024;  // of a slab: 256 KB
 constexpr size_t kSinkPixels = 1024;
 
-// Rows that make a part for a sink.
-size_t sink_rows(const PatchAxis& x) {
-  return std::max<size_t>(1, kSinkPixels / x.pixels);
-}
-
 // Rows of a plane at a time, so that its slab stays in L2; whole parts.
 size_t rows_at_a_time(const PatchAxis& y, const PatchAxis& x) {
   PixelBlock block;
   block.n1 = 1, block.v1 = x.pixels;
   block.u1 = y.pixels;
   if (slab_floats(y, x, block, 1) <= kPlaneFloats) return y.pixels;
-  size_t rows = sink_rows(x);
+  size_t rows = depthwise_sink_rows(x.pixels);
   for (block.u1 = 2 * rows; block.u1 < y.pixels && slab_floats(y, x, block, 1) <= kPlaneFloats; block.u1 += rows) {
     rows = block.u1;
   }
@@ -98,13 +94,18 @@ size_t plane_floats(const PatchAxis& y, const PatchAxis& x) {
 
 }  // namespace
 
+size_t depthwise_sink_rows(size_t width) {
+  return std::max<size_t>(1, kSinkPixels / width);
+}
+
 SinkParts depthwise_sink_parts(const PatchAxis& y, const PatchAxis& x) {
   if (y.target_step != 1 || x.target_step != 1 || x.pixels > kSinkPixels) return {};
-  return {1, sink_rows(x) * x.pixels};
+  return {1, depthwise_sink_rows(x.pixels) * x.pixels};
 }
 
 void depthwise_down(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
                     const WeightView& w, ScratchShelf& scratch, size_t threads) {
+  if (depthwise_tile_down(map, batch, source, target, w, scratch, threads)) return;
   const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
   const size_t tasks = batch * map.groups, floats = plane_floats(y, x);
   threads = threads_for(threads, tasks, tasks * (map.y.large * map.x.large + y.pixels * x.pixels) * sizeof(float));
@@ -118,6 +119,7 @@ void depthwise_down(const ConvolutionMap& map, size_t batch, const ImageSource& 
 
 void depthwise_up(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
                   const WeightView& w, ScratchShelf& scratch, size_t threads) {
+  if (depthwise_tile_up(map, batch, source, target, w, scratch, threads)) return;
   const size_t phases_y = std::min(map.y.stride, map.y.large), phases_x = std::min(map.x.stride, map.x.large);
   size_t floats = 0;
   for (size_t p = 0; p < phases_y * phases_x; ++p) {
@@ -146,6 +148,7 @@ void depthwise_up(const ConvolutionMap& map, size_t batch, const ImageSource& so
 // A task owns a channel and walks the batch in order.
 void depthwise_weights(const ConvolutionMap& map, size_t batch, const ImageSource& small, const ImageSource& large,
                        const WeightTarget& target, ScratchShelf& scratch, size_t threads) {
+  if (depthwise_tile_weights(map, batch, small, large, target, scratch, threads)) return;
   const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
   const size_t taps = y.taps * x.taps, step = rows_at_a_time(y, x);
   const size_t sums_floats = round_up(2 * taps, 16), stage = round_up(step * x.pixels + 2 * x.pixels, 16);

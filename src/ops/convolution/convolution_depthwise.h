@@ -24,6 +24,8 @@ void depthwise_up(const ConvolutionMap& map, size_t batch, const ImageSource& so
 void depthwise_weights(const ConvolutionMap& map, size_t batch, const ImageSource& small, const ImageSource& large,
                        const WeightTarget& target, ScratchShelf& scratch, size_t threads);
 
+// Rows that make a part for a sink, and the parts.
+size_t depthwise_sink_rows(size_t width);
 SinkParts depthwise_sink_parts(const PatchAxis& y, const PatchAxis& x);
 
 // ---- kernels ------------------------------------------------------------------------------------------------------

@@ -178,9 +178,9 @@ TEST(ConvolutionForms, InputGradientMayReplaceInput) {
 TEST(ConvolutionForms, RandomForms) {
   Random random(20);
   constexpr BNNSDataType types[] = {BNNSDataTypeFloat32, BNNSDataTypeFloat16, BNNSDataTypeBFloat16};
-  const Isa isas[] = {Isa::baseline, Isa::avx2, Isa::avx512};
+  const Isa isas[] = {Isa::baseline, Isa::avx2, Isa::avx512, Isa::avx512_bf16, Isa::amx};
   for (size_t round = 0; round < 1000; ++round) {
-    set_max_isa(std::min(isas[round % 3], best_isa()));
+    set_max_isa(std::min(isas[round % 5], best_isa()));
     const ConvolutionShape s = random_shape(random, random.below(3) == 0);
     const IntegerData data(s, round);
     Form f;

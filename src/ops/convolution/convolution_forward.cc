@@ -1,12 +1,15 @@
 // ConvolutionFilter::forward, and the pieces that backward shares with it.
 
 #include <algorithm>
+#include <optional>
 
 #include "src/core/checked.h"
 #include "src/core/elements.h"
 #include "src/core/parallel.h"
 #include "src/ops/convolution/convolution.h"
 #include "src/ops/convolution/convolution_depthwise.h"
+#include "src/ops/convolution/convolution_few.h"
+#include "src/ops/convolution/convolution_winograd.h"
 
 namespace bnns {
 // f32 in a layout with constant strides is read in place; anything else becomes dense (O, I / groups, kh, kw).
@@ -47,6 +50,13 @@ void ConvolutionFilter::run_down(size_t batch, const ImageSource& source, const 
     return fill_without_taps(y, x, batch, m.groups * m.small_channels, target, options_.n_threads);
   }
   if (is_depthwise(m)) return depthwise_down(m, batch, source, target, w, scratch_, options_.n_threads);
+  if (is_winograd(y, x, m.groups, m.small_channels, m.large_channels, batch)) {
+    return run_winograd(y, x, m.small_channels, m.large_channels, w.small, w.large, batch, source, target, w);
+  }
+  if (few_accepts(y, x, m.small_channels, m.large_channels)) {
+    return few_patches(y, x, m.groups, m.small_channels, m.large_channels, w, w.small, w.large, batch, source, target,
+                       scratch_, options_.n_threads);
+  }
   const PatchProduct product(y, x, m.groups, m.small_channels, m.large_channels, w, w.small, w.large, batch, target,
                              options_.n_threads);
   ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
@@ -57,19 +67,68 @@ void ConvolutionFilter::run_up(size_t batch, const ImageSource& source, const Im
                                const WeightView& w) {
   const ConvolutionMap& m = problem_.map;
   if (is_depthwise(m)) return depthwise_up(m, batch, source, target, w, scratch_, options_.n_threads);
+  const auto product = [&](const PatchAxis& y, const PatchAxis& x) {
+    return PatchProduct(y, x, m.groups, m.large_channels, m.small_channels, w, w.large, w.small, batch, target,
+                        options_.n_threads);
+  };
+  const auto few = [&](const PatchAxis& y, const PatchAxis& x) {
+    return few_accepts(y, x, m.large_channels, m.small_channels);
+  };
+  bool filled = false;  // this row, with the one above
   for (size_t ry = 0; ry < std::min(m.y.stride, m.y.large); ++ry) {
+    const PatchAxis y = up_axis(m.y, ry);
+    if (filled) {
+      filled = false;
+      continue;
+    }
+    if (y.taps == 0) {
+      PatchAxis whole;
+      whole.pixels = m.x.large;
+      fill_without_taps(y, whole, batch, m.groups * m.large_channels, target, options_.n_threads);
+      continue;
+    }
+    // Two phases make whole rows.
+    const PatchAxis x0 = up_axis(m.x, 0);
+    if (m.x.stride == 2 && m.x.large % 2 == 0 && !target.accumulate && !target.sink && !few(y, x0)) {
+      const PatchAxis x1 = up_axis(m.x, 1);
+      std::optional<PatchProduct> even, odd;
+      if (x0.taps != 0) even.emplace(product(y, x0));
+      if (x1.taps != 0) odd.emplace(product(y, x1));
+      const PatchProduct *a = even ? &*even : nullptr, *b = odd ? &*odd : nullptr;
+      if ((a || b) && PatchProduct::can_pair(a, b)) {
+        ScratchShelf::Lease workspace(scratch_, PatchProduct::pair_bytes(a, b));
+        filled = ry + 1 < std::min(m.y.stride, m.y.large) && up_axis(m.y, ry + 1).taps == 0;
+        PatchProduct::run_pair(a, b, filled, source, workspace.data());
+        continue;
+      }
+    }
     for (size_t rx = 0; rx < std::min(m.x.stride, m.x.large); ++rx) {
-      const PatchAxis y = up_axis(m.y, ry), x = up_axis(m.x, rx);
-      if (y.taps == 0 || x.taps == 0) {
+      const PatchAxis x = up_axis(m.x, rx);
+      if (x.taps == 0) {
         fill_without_taps(y, x, batch, m.groups * m.large_channels, target, options_.n_threads);
         continue;
       }
-      const PatchProduct product(y, x, m.groups, m.large_channels, m.small_channels, w, w.large, w.small, batch, target,
-                                 options_.n_threads);
-      ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
-      product.run(source, workspace.data());
+      if (is_winograd(y, x, m.groups, m.large_channels, m.small_channels, batch)) {
+        return run_winograd(y, x, m.large_channels, m.small_channels, w.large, w.small, batch, source, target, w);
+      }
+      if (few(y, x)) {
+        few_patches(y, x, m.groups, m.large_channels, m.small_channels, w, w.large, w.small, batch, source, target,
+                    scratch_, options_.n_threads);
+        continue;
+      }
+      const PatchProduct phase = product(y, x);
+      ScratchShelf::Lease workspace(scratch_, phase.workspace_bytes());
+      phase.run(source, workspace.data());
     }
   }
+}
+
+void ConvolutionFilter::run_winograd(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels,
+                                     ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
+                                     const ImageSource& source, const ImageTarget& target, const WeightView& w) {
+  const WinogradProduct product(y, x, rows, channels, w, row_stride, channel_stride, batch, target, options_.n_threads);
+  ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
+  product.run(source, workspace.data());
 }
 
 void ConvolutionFilter::apply(size_t batch, const ImageSource& x, const ImageTarget& y, const WeightView& w) {
@@ -85,6 +144,10 @@ SinkParts ConvolutionFilter::sink_parts(size_t batch) const {
   if (is_depthwise(m)) return depthwise_sink_parts(y, x);
   const ImageTarget target{&problem_.y};
   const size_t rows = problem_.outputs / m.groups, channels = problem_.inputs / m.groups;
+  if (is_winograd(y, x, m.groups, rows, channels, batch)) {
+    return WinogradProduct(y, x, rows, channels, {}, 0, 0, batch, target, 1).sink_parts();
+  }
+  if (few_accepts(y, x, rows, channels)) return few_sink_parts(y, x, rows, channels);
   return PatchProduct(y, x, m.groups, rows, channels, {}, 0, 0, batch, target, 1).sink_parts();
 }
 
@@ -109,6 +172,7 @@ void ConvolutionFilter::forward(size_t batch, const void* in, size_t in_stride, 
   y.sink = sink;
   if (!p.activation.is_rowwise()) {
     y.activation = p.activation;
+    if (run_bf16(batch, x, y, p.transposed)) return;
     return apply(batch, x, y, weights(room.as<float>()));
   }
   // Row-wise: y first takes the linear values; a type that would round them leaves that to scratch.

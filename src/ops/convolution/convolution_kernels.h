@@ -8,8 +8,16 @@
 namespace bnns {
 
 // A row of the slab: `count` source values that begin at coordinate `lead` of the row, zeros elsewhere, split into
-// `step` phases of `length`: value at coordinate x goes to row[x % step * length + x / step].
-void split_row(const float* from, size_t lead, size_t count, size_t step, size_t length, float* row) noexcept;
+// `step` phases of `length`: value at coordinate x goes to row[x % step * length + x / step]. Only the first `phases`
+// are made.
+void split_row(const float* from, size_t lead, size_t count, size_t step, size_t phases, size_t length,
+               float* row) noexcept;
+
+// to[2 i] = a[i], to[2 i + 1] = b[i].
+void interleave(const float* a, const float* b, size_t count, float* to) noexcept;
+
+// to[2 i] = or += values[i], nothing between is touched.
+void store_every_second(const float* values, size_t count, bool accumulate, float* to) noexcept;
 
 // Patches of `pixels` of the block's pixels from `first` on, for taps [t0, t1) of all `channels` of the slab, depth
 // k = c * (t1 - t0) + t - t0. Reads exactly what it names.

@@ -17,6 +17,18 @@ constexpr size_t kDirectPixels = 256;  // so few pixels do not repay packed weig
 constexpr size_t kSinkSamples = 64;    // of a part for a sink, at most
 constexpr size_t kSlack = 16;          // floats behind a panel (pack.h)
 
+float* plain_row(const ImageTarget& target, size_t sample, size_t channel, size_t row) {
+  const Tensor& t = *target.tensor;
+  return static_cast<float*>(target.data) + sample * target.batch_stride + channel * t.stride[2] + row * t.stride[1];
+}
+
+// Asks for a piece of a row that will be written soon: rows of a block are too short for the hardware to foresee.
+void fetch_row(const ImageTarget& target, size_t sample, size_t channel, size_t row, size_t first, size_t count) {
+  if (!target.plain() || channel >= target.tensor->size[2]) return;
+  const float* at = plain_row(target, sample, channel, row) + first;
+  for (size_t i = 0; i < count; i += 16) __builtin_prefetch(at + i, 1);
+}
+
 }  // namespace
 
 PatchProduct::PatchProduct(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
@@ -125,26 +137,29 @@ void PatchProduct::pack_panels(const ImageSource& source, const ChannelTaps& dep
   }
 }
 
-void PatchProduct::run_task(const ImageSource& source, size_t task, const float* packed, float* scratch) const {
-  const size_t pixel_blocks = pixels_.count(), depth_blocks = depth_.count();
-  const size_t part = task % row_blocks_, group = task / row_blocks_ / pixel_blocks;
-  const PixelBlock block = pixels_.at(task / row_blocks_ % pixel_blocks);
-  const size_t tile0 = part * tiles_per_task_, row0 = tile0 * tile_rows_;
-  const size_t rows = std::min(rows_ - row0, tiles_per_task_ * tile_rows_);
-  float *panels = scratch, *slab_room = panels + b_floats_, *staged = slab_room + slab_floats_;
-  const bool direct = writes_direct(block);
-  const size_t first_channel = group * rows_ + row0;
+PatchProduct::Part PatchProduct::part_at(size_t task) const {
+  const size_t pixel_blocks = pixels_.count(), first = task % row_blocks_ * tiles_per_task_ * tile_rows_;
+  return {pixels_.at(task / row_blocks_ % pixel_blocks), task / row_blocks_ / pixel_blocks, first,
+          std::min(rows_ - first, tiles_per_task_ * tile_rows_)};
+}
+
+float* PatchProduct::multiply(const ImageSource& source, const Part& part, const float* packed, float* scratch,
+                              float* staged, size_t* stride) const {
+  const size_t depth_blocks = depth_.count();
+  const PixelBlock& block = part.block;
+  float *panels = scratch, *slab_room = panels + b_floats_;
 
   GemmBlock g;
   g.tile_rows = tile_rows_;
-  g.rows = rows;
+  g.rows = part.rows;
   g.columns = block.pixels();
   g.b = panels;
   g.b_panel_stride = static_cast<ptrdiff_t>(b_panel_);
   g.b_stride = static_cast<ptrdiff_t>(panel_columns_);
-  if (direct) {
+  if (writes_direct(block)) {
     g.c = static_cast<float*>(target_.data) + block.n0 * target_.batch_stride +
-          first_channel * target_.tensor->stride[2] + block.u0 * target_.tensor->stride[1] + block.v0;
+          (part.group * rows_ + part.first_row) * target_.tensor->stride[2] + block.u0 * target_.tensor->stride[1] +
+          block.v0;
     g.c_stride = target_.tensor->stride[2];
     g.c_far = true;
   } else {
@@ -153,28 +168,39 @@ void PatchProduct::run_task(const ImageSource& source, size_t task, const float*
   }
   for (size_t b = 0; b < depth_blocks; ++b) {
     const ChannelTaps depth = depth_.at(b);
-    pack_panels(source, depth, block, group, slab_room, panels);
+    pack_panels(source, depth, block, part.group, slab_room, panels);
     g.depth = depth.size();
     if (a_direct_) {
-      g.a = weights_.data + static_cast<ptrdiff_t>(group) * weights_.group +
-            static_cast<ptrdiff_t>(row0) * row_stride_ + static_cast<ptrdiff_t>(depth.c0) * channel_stride_ +
+      g.a = weights_.data + static_cast<ptrdiff_t>(part.group) * weights_.group +
+            static_cast<ptrdiff_t>(part.first_row) * row_stride_ + static_cast<ptrdiff_t>(depth.c0) * channel_stride_ +
             static_cast<ptrdiff_t>(depth.t0);
       g.a_depth_contiguous = true;
       g.a_stride = row_stride_;
       g.a_tile_stride = static_cast<ptrdiff_t>(tile_rows_) * row_stride_;
     } else {
-      g.a = packed + ((group * depth_blocks + b) * tiles_ + tile0) * a_panel_;
+      g.a = packed + ((part.group * depth_blocks + b) * tiles_ + part.first_row / tile_rows_) * a_panel_;
       g.a_stride = static_cast<ptrdiff_t>(tile_rows_);
       g.a_tile_stride = static_cast<ptrdiff_t>(a_panel_);
     }
     kernels_.block(g);
     g.accumulate = true;
   }
-  for (size_t r = 0; r < rows; ++r) finish(block, first_channel + r, g.c + r * g.c_stride, direct);
+  *stride = g.c_stride;
+  return g.c;
+}
+
+void PatchProduct::run_task(const ImageSource& source, size_t task, const float* packed, float* scratch) const {
+  const Part part = part_at(task);
+  const PixelBlock& block = part.block;
+  const size_t first_channel = part.group * rows_ + part.first_row;
+  size_t stride;
+  float* values = multiply(source, part, packed, scratch, scratch + b_floats_ + slab_floats_, &stride);
+  const bool direct = writes_direct(block);
+  for (size_t r = 0; r < part.rows; ++r) finish(block, first_channel + r, values + r * stride, direct);
   if (target_.sink) {
     target_.sink->take(target_.sink->context,
-                       {block.n0, block.n1, first_channel, rows, block.u0 * x_.pixels + block.v0,
-                        block.rows() * block.width(), g.c, block.rows() * block.width(), g.c_stride});
+                       {block.n0, block.n1, first_channel, part.rows, block.u0 * x_.pixels + block.v0,
+                        block.rows() * block.width(), values, block.rows() * block.width(), stride});
   }
 }
 
@@ -185,11 +211,14 @@ SinkParts PatchProduct::sink_parts() const {
   return {std::min(pixels_.samples, kSinkSamples), pixels_.rows * pixels_.width};
 }
 
+void PatchProduct::activate(size_t channel, float* values, size_t count) const {
+  if (target_.bias) add_constant(values, target_.bias[channel], count);
+  if (!target_.activation.is_identity()) activation_forward(target_.activation, values, values, count);
+}
+
 // Bias and activation on one channel of a finished block, then its way to the target.
 void PatchProduct::finish(const PixelBlock& block, size_t channel, float* values, bool direct) const {
-  const size_t pixels = block.pixels();
-  if (target_.bias) add_constant(values, target_.bias[channel], pixels);
-  if (!target_.activation.is_identity()) activation_forward(target_.activation, values, values, pixels);
+  activate(channel, values, block.pixels());
   if (direct || (target_.sink && target_.sink->instead_of_target)) return;
   for (size_t n = block.n0; n < block.n1; ++n) {
     for (size_t u = block.u0; u < block.u1; ++u, values += block.width()) {
@@ -205,6 +234,81 @@ void PatchProduct::run(const ImageSource& source, void* workspace) const {
   if (!a_direct_) pack_weights(packed);
   parallel_for(groups_ * pixels_.count() * row_blocks_, threads_,
                [&](size_t task, size_t worker) { run_task(source, task, packed, scratch + worker * thread_floats_); });
+}
+
+bool PatchProduct::can_pair(const PatchProduct* even, const PatchProduct* odd) {
+  if (!even || !odd) return true;
+  const PixelBlocks &a = even->pixels_, &b = odd->pixels_;
+  return a.length == b.length && a.samples == b.samples && a.rows == b.rows && a.width == b.width &&
+         even->tiles_per_task_ == odd->tiles_per_task_ && even->threads_ == odd->threads_;
+}
+
+size_t PatchProduct::pair_bytes(const PatchProduct* even, const PatchProduct* odd) {
+  size_t shared = 0, own = 0, packed = 0;
+  for (const PatchProduct* p : {even, odd}) {
+    const PatchProduct& sizes = *(p ? p : p == even ? odd : even);
+    shared = std::max(shared, sizes.b_floats_ + sizes.slab_floats_);
+    own += sizes.c_floats_;
+    packed += p ? p->packed_floats_ : 0;
+  }
+  const PatchProduct& any = *(even ? even : odd);
+  return scratch_bytes(any.threads_, shared + own + round_up(2 * any.pixels_.width, 16), packed);
+}
+
+void PatchProduct::run_pair(const PatchProduct* even, const PatchProduct* odd, bool fill_next_row,
+                            const ImageSource& source, void* workspace) {
+  const PatchProduct* const phases[] = {even, odd};
+  const PatchProduct& any = *(even ? even : odd);
+  const ImageTarget& target = any.target_;
+  float* packed[2];
+  float* scratch = static_cast<float*>(workspace);
+  size_t shared = 0;
+  for (size_t k = 0; k < 2; ++k) {
+    packed[k] = scratch;
+    if (!phases[k]) continue;
+    scratch += phases[k]->packed_floats_;
+    if (!phases[k]->a_direct_) phases[k]->pack_weights(packed[k]);
+    shared = std::max(shared, phases[k]->b_floats_ + phases[k]->slab_floats_);
+  }
+  const size_t row_floats = round_up(2 * any.pixels_.width, 16), own = shared + 2 * any.c_floats_ + row_floats;
+  const size_t tasks = any.groups_ * any.pixels_.count() * any.row_blocks_;
+  parallel_for(tasks, any.threads_, [&](size_t task, size_t worker) {
+    const Part part = any.part_at(task);
+    const PixelBlock& block = part.block;
+    const size_t width = block.width(), pixels = block.pixels();
+    float *room = scratch + worker * own, *staged = room + shared, *row = staged + 2 * any.c_floats_;
+    float* values[2];
+    size_t stride = 0;
+    for (size_t k = 0; k < 2; ++k) {
+      values[k] = staged + k * any.c_floats_;
+      if (phases[k]) phases[k]->multiply(source, part, packed[k], room, values[k], &stride);
+    }
+    for (size_t r = 0; r < part.rows; ++r) {
+      const size_t channel = part.group * any.rows_ + part.first_row + r;
+      for (size_t k = 0; k < 2; ++k) {
+        if (!phases[k]) std::fill_n(values[k] + r * stride, pixels, 0.0f);
+        any.activate(channel, values[k] + r * stride, pixels);
+      }
+      const float *a = values[0] + r * stride, *b = values[1] + r * stride;
+      for (size_t n = block.n0; n < block.n1; ++n) {
+        for (size_t u = block.u0; u < block.u1; ++u, a += width, b += width) {
+          const size_t at = any.y_.target_first + u * any.y_.target_step;
+          fetch_row(target, n, channel + 1, at, 2 * block.v0, 2 * width);
+          if (target.plain()) {
+            interleave(a, b, width, plain_row(target, n, channel, at) + 2 * block.v0);
+          } else {
+            interleave(a, b, width, row);
+            store_run(target, n, channel, at, 2 * block.v0, 1, row, 2 * width);
+          }
+          if (!fill_next_row || at + 1 >= target.tensor->size[1]) continue;
+          fetch_row(target, n, channel + 1, at + 1, 2 * block.v0, 2 * width);
+          std::fill_n(row, 2 * width, 0.0f);
+          any.activate(channel, row, 2 * width);
+          store_run(target, n, channel, at + 1, 2 * block.v0, 1, row, 2 * width);
+        }
+      }
+    }
+  });
 }
 
 }  // namespace bnns

@@ -30,10 +30,28 @@ class PatchProduct {
   void run(const ImageSource& source, void* workspace) const;
   SinkParts sink_parts() const;
 
+  // Both phases of an x axis of stride 2 in one pass, which writes whole rows of the target: overwrite only, no sink.
+  // Either may be null, for a phase without taps. False where their blocks differ. fill_next_row: the row below each
+  // has no taps at all.
+  static bool can_pair(const PatchProduct* even, const PatchProduct* odd);
+  static size_t pair_bytes(const PatchProduct* even, const PatchProduct* odd);
+  static void run_pair(const PatchProduct* even, const PatchProduct* odd, bool fill_next_row, const ImageSource& source,
+                       void* workspace);
+
  private:
   void pack_weights(float* to) const;
   void pack_weight_tile(size_t group, size_t block, size_t first_row, float* to) const;
+  // What one task makes: a block of pixels of some channels.
+  struct Part {
+    PixelBlock block;
+    size_t group, first_row, rows;
+  };
+  Part part_at(size_t task) const;
+  // Returns the block's values, their channels *stride apart: linear, in the target or in `staged`.
+  float* multiply(const ImageSource& source, const Part& part, const float* packed, float* scratch, float* staged,
+                  size_t* stride) const;
   void run_task(const ImageSource& source, size_t task, const float* packed, float* scratch) const;
+  void activate(size_t channel, float* values, size_t count) const;
   void pack_panels(const ImageSource& source, const ChannelTaps& depth, const PixelBlock& block, size_t group,
                    float* slab_room, float* panels) const;
   void finish(const PixelBlock& block, size_t channel, float* values, bool direct) const;

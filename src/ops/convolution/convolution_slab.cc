@@ -100,21 +100,27 @@ Slab make_slab(const ImageSource& source, const PatchAxis& y, const PatchAxis& x
     const ptrdiff_t begin = std::clamp<ptrdiff_t>(columns.low, 0, static_cast<ptrdiff_t>(x.extent));
     const ptrdiff_t end = std::clamp<ptrdiff_t>(columns.high, begin, static_cast<ptrdiff_t>(x.extent));
     const auto count = static_cast<size_t>(end - begin);
+    // A single tap reads one phase, the first.
+    const size_t phases = x.taps == 1 ? 1 : static_cast<size_t>(x.step);
     const bool gaps = y.step != 1 || std::abs(y.tap) != 1;
+    // Channel by channel: the rows of a plane follow each other in memory, which the hardware fetches ahead.
     for (size_t n = block.n0; n < block.n1; ++n) {
-      for (size_t r = 0; r < rows.size(); ++r) {
-        if (gaps && !row_is_read(y, r, block.rows())) continue;
-        const ptrdiff_t source_row = rows.low + static_cast<ptrdiff_t>(r);
-        const bool empty = source_row < 0 || source_row >= static_cast<ptrdiff_t>(y.extent) || count == 0;
-        float* to = room + (n - block.n0) * slab.sample_stride + r * slab.row_stride;
-        for (size_t c = 0; c < channels; ++c, to += slab.channel_stride) {
-          if (empty) {
-            std::memset(to, 0, slab.row_stride * sizeof(float));
+      for (size_t c = 0; c < channels; ++c) {
+        float* to = room + (n - block.n0) * slab.sample_stride + c * slab.channel_stride;
+        for (size_t r = 0; r < rows.size(); ++r, to += slab.row_stride) {
+          if (gaps && !row_is_read(y, r, block.rows())) continue;
+          const ptrdiff_t source_row = rows.low + static_cast<ptrdiff_t>(r);
+          if (source_row < 0 || source_row >= static_cast<ptrdiff_t>(y.extent) || count == 0) {
+            std::memset(to, 0, phases * slab.phase_length * sizeof(float));
             continue;
           }
           const float* from =
               source.row(n, c0 + c, static_cast<size_t>(source_row), static_cast<size_t>(begin), count, row_room);
-          split_row(from, static_cast<size_t>(begin - columns.low), count, static_cast<size_t>(x.step),
+          if (from != row_room && c + 1 < channels) {
+            const float* next = from + source.tensor->stride[2];
+            for (size_t i = 0; i < count; i += 16) __builtin_prefetch(next + i);
+          }
+          split_row(from, static_cast<size_t>(begin - columns.low), count, static_cast<size_t>(x.step), phases,
                     slab.phase_length, to);
         }
       }

@@ -41,6 +41,7 @@ void store_run(const ImageTarget& target, size_t sample, size_t channel, size_t 
       std::memcpy(to, values, count * sizeof(float));
       return;
     }
+    if (stride == 2) return store_every_second(values, count, target.accumulate, to);
     for (size_t i = 0; i < count; ++i) to[i * stride] = target.accumulate ? to[i * stride] + values[i] : values[i];
     return;
   }

@@ -199,9 +199,9 @@ TEST(Convolution, BC11_AdjointIdentityOfThousandsOfProblems) {
     for (size_t j = 0; j < a.size(); ++j) sum += double(a[j]) * double(b[j]);
     return sum;
   };
-  const Isa isas[] = {Isa::baseline, Isa::avx2, Isa::avx512};
+  const Isa isas[] = {Isa::baseline, Isa::avx2, Isa::avx512, Isa::avx512_bf16, Isa::amx};
   for (int i = 0; i < 3000; ++i) {
-    set_max_isa(std::min(isas[i % 3], best_isa()));
+    set_max_isa(std::min(isas[i % 5], best_isa()));
     const ConvolutionShape s = random_shape(random, i % 2);
     const auto x = random.integers(s.x_count()), w = random.integers(s.w_count()), g = random.integers(s.y_count());
     const auto r = run_convolution(s, x, w, {}, g, 1 + size_t(i) % 3);

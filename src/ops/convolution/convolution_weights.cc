@@ -26,6 +26,11 @@ WeightProduct::WeightProduct(const ConvolutionMap& map, size_t batch, size_t thr
     : map_(map), y_(down_axis(map.y)), x_(down_axis(map.x)), kernels_(tile_kernels(isa())) {
   pixels_ = make_pixel_blocks(y_, x_, batch, kPixels, 16, false, kWeightSlab);
   rows_ = ChannelTapBlocks(y_, x_, map.large_channels, kRows, pixels_, kWeightSlab);
+  // Three blocks would leave one of two threads waiting: an even number, where blocks are few.
+  if (rows_.count() % 2 == 1 && rows_.count() > 1 && rows_.count() < kTasks && rows_.tap_step == y_.taps * x_.taps) {
+    const size_t channels = div_up(map.large_channels, rows_.count() + 1);
+    rows_ = ChannelTapBlocks(y_, x_, map.large_channels, channels * rows_.taps, pixels_, kWeightSlab);
+  }
   row_blocks_ = rows_.count();
   const size_t pixels = pixels_.pixels(), taps = y_.taps * x_.taps, rows = rows_.largest();
   tile_rows_ = div_up(rows, div_up(rows, kernels_.rows));

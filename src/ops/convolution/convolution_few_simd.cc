@@ -1,0 +1,280 @@
+// The kernels of few channels: a register tile of target channels by vectors of pixels, and one of gradients by taps.
+
+#include "src/ops/convolution/convolution_few.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "src/ops/convolution/convolution_few_simd.cc"
+#include <hwy/foreach_target.h>
+// clang-format off
+#include <hwy/highway.h>
+#include "src/ops/convolution/convolution_span-inl.h"
+#include "src/simd/dispatch.h"
+#include "src/simd/loops-inl.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+// kRows channels by kVectors vectors from number j on. A load of pixels serves kRows multiply-adds, a weight kVectors.
+template <size_t kRows, size_t kVectors, bool kAdd>
+HWY_INLINE void Tile(const FewTile& t, size_t j) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  V sum[kRows * kVectors];
+  HWY_UNROLL(32)
+  for (size_t i = 0; i < kRows * kVectors; ++i) sum[i] = hn::Zero(d);
+  const float* HWY_RESTRICT a = t.a;
+  for (size_t c = 0; c < t.channels; ++c) {
+    const float* HWY_RESTRICT x = t.x + c * t.channel_stride + j;
+    for (size_t k = 0; k < t.taps; ++k, a += kRows) {
+      const float* HWY_RESTRICT at = x + t.offset[k];
+      V b[kVectors];
+      HWY_UNROLL(8)
+      for (size_t v = 0; v < kVectors; ++v) b[v] = hn::LoadU(d, at + v * lanes);
+      HWY_UNROLL(8)
+      for (size_t r = 0; r < kRows; ++r) {
+        const V w = hn::Set(d, a[r]);
+        HWY_UNROLL(8)
+        for (size_t v = 0; v < kVectors; ++v) sum[r * kVectors + v] = hn::MulAdd(w, b[v], sum[r * kVectors + v]);
+      }
+    }
+  }
+  HWY_UNROLL(8)
+  for (size_t r = 0; r < kRows; ++r) {
+    HWY_UNROLL(8)
+    for (size_t v = 0; v < kVectors; ++v) {
+      float* to = t.y + r * t.y_stride + j + v * lanes;
+      const V value = sum[r * kVectors + v];
+      if constexpr (!kAdd) {
+        hn::StoreU(value, d, to);
+      } else if (j + (v + 1) * lanes <= t.flat) {
+        hn::StoreU(hn::Add(hn::LoadU(d, to), value), d, to);
+      } else if (j + v * lanes < t.flat) {
+        const size_t left = t.flat - j - v * lanes;
+        StorePartial(d, hn::Add(LoadPartial(d, to, left), value), to, left);
+      }
+    }
+  }
+}
+
+// A rest of half a tile or more runs as a whole one.
+template <size_t kRows, size_t kVectors, bool kAdd>
+HWY_NOINLINE void Tiles(const FewTile& t) {
+  const size_t lanes = hn::Lanes(D()), step = kVectors * lanes;
+  size_t j = 0;
+  for (; j + step / 2 < t.flat; j += step) Tile<kRows, kVectors, kAdd>(t, j);
+  for (; j < t.flat; j += lanes) Tile<kRows, 1, kAdd>(t, j);
+}
+
+// 32 registers hold up to 24 sums, 16 (AVX2) up to 12.
+constexpr size_t kSums = HWY_TARGET == HWY_AVX3 ? 24 : 12;
+constexpr size_t VectorsFor(size_t rows) {
+  return HWY_MAX(size_t{1}, HWY_MIN(size_t{8}, kSums / rows));
+}
+
+template <bool kAdd>
+HWY_INLINE void TileRows(const FewTile& t) {
+  switch (t.rows) {
+    case 1:
+      return Tiles<1, VectorsFor(1), kAdd>(t);
+    case 2:
+      return Tiles<2, VectorsFor(2), kAdd>(t);
+    case 3:
+      return Tiles<3, VectorsFor(3), kAdd>(t);
+    case 4:
+      return Tiles<4, VectorsFor(4), kAdd>(t);
+    case 5:
+      return Tiles<5, VectorsFor(5), kAdd>(t);
+    case 6:
+      return Tiles<6, VectorsFor(6), kAdd>(t);
+    case 7:
+      return Tiles<7, VectorsFor(7), kAdd>(t);
+    default:
+      return Tiles<8, VectorsFor(8), kAdd>(t);
+  }
+}
+
+void FewTileRows(const FewTile& t) {
+  t.add ? TileRows<true>(t) : TileRows<false>(t);
+}
+
+void FewFoldRows(const FewFold& f) {
+  const D d;
+  const ptrdiff_t lanes = SignedLanes(d), end = static_cast<ptrdiff_t>(f.to_width);
+  for (ptrdiff_t v = 0; v < end; v += lanes) {
+    Span<D> span[kFewRows];
+    for (size_t k = 0; k < f.copies; ++k) {
+      span[k] = Span<D>(d, v + f.first - static_cast<ptrdiff_t>(k), static_cast<ptrdiff_t>(f.width));
+    }
+    const float* from = f.x + v + f.first;
+    float* to = f.to + v;
+    for (size_t u = 0; u < f.rows; ++u, from += f.row_stride, to += f.to_stride) {
+      V sum = span[0].Load(d, from);
+      for (size_t k = 1; k < f.copies; ++k) sum = hn::Add(sum, span[k].Load(d, from + k * f.copy_stride - k));
+      if (end - v >= lanes) {
+        hn::StoreU(sum, d, to);
+      } else {
+        StorePartial(d, sum, to, static_cast<size_t>(end - v));
+      }
+    }
+  }
+}
+
+template <bool kBias>
+HWY_INLINE void CopyRows(const float* HWY_RESTRICT from, size_t from_stride, size_t rows, size_t width, V b,
+                         float* HWY_RESTRICT to, size_t to_stride) {
+  const D d;
+  const size_t lanes = hn::Lanes(d), whole = width / lanes * lanes, rest = width - whole;
+  for (size_t u = 0; u < rows; ++u, from += from_stride, to += to_stride) {
+    for (size_t v = 0; v < whole; v += lanes) {
+      const V x = hn::LoadU(d, from + v);
+      hn::StoreU(kBias ? hn::Add(x, b) : x, d, to + v);
+    }
+    if (rest) {
+      const V x = LoadPartial(d, from + whole, rest);
+      StorePartial(d, kBias ? hn::Add(x, b) : x, to + whole, rest);
+    }
+  }
+}
+
+void FewCopyRows(const float* from, size_t from_stride, size_t rows, size_t width, const float* bias, float* to,
+                 size_t to_stride) {
+  const D d;
+  if (bias) {
+    CopyRows<true>(from, from_stride, rows, width, hn::Set(d, *bias), to, to_stride);
+  } else {
+    CopyRows<false>(from, from_stride, rows, width, hn::Zero(d), to, to_stride);
+  }
+}
+
+// kRows gradients by kTaps taps. Only the loads of taps are unaligned: they cost two of the cache's cycles each, so
+// more gradients than taps.
+template <size_t kRows, size_t kTaps>
+HWY_NOINLINE void Dots(const FewDots& t, size_t row, size_t column) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  const float* HWY_RESTRICT g = t.g + row * t.g_stride;
+  const float* HWY_RESTRICT x = t.x;
+  const ptrdiff_t* offset = t.offset + column;
+  float* HWY_RESTRICT to = t.lanes + (row * t.columns + column) * 16;
+  V sum[kRows * kTaps];
+  HWY_UNROLL(6)
+  for (size_t r = 0; r < kRows; ++r) {
+    HWY_UNROLL(4)
+    for (size_t k = 0; k < kTaps; ++k) sum[r * kTaps + k] = hn::Load(d, to + (r * t.columns + k) * 16);
+  }
+  const auto step = [&](auto load, size_t j) HWY_ATTR {
+    V gs[kRows];
+    HWY_UNROLL(6)
+    for (size_t r = 0; r < kRows; ++r) gs[r] = load(g + r * t.g_stride + j);
+    HWY_UNROLL(4)
+    for (size_t k = 0; k < kTaps; ++k) {
+      const V at = load(x + offset[k] + j);
+      HWY_UNROLL(6)
+      for (size_t r = 0; r < kRows; ++r) sum[r * kTaps + k] = hn::MulAdd(gs[r], at, sum[r * kTaps + k]);
+    }
+  };
+  size_t j = 0;
+  for (; j + lanes <= t.flat; j += lanes) step([&](const float* p) HWY_ATTR { return hn::LoadU(d, p); }, j);
+  if (j < t.flat) step([&](const float* p) HWY_ATTR { return LoadPartial(d, p, t.flat - j); }, j);
+  HWY_UNROLL(6)
+  for (size_t r = 0; r < kRows; ++r) {
+    HWY_UNROLL(4)
+    for (size_t k = 0; k < kTaps; ++k) hn::Store(sum[r * kTaps + k], d, to + (r * t.columns + k) * 16);
+  }
+}
+
+template <size_t kRows>
+HWY_INLINE void DotRows(const FewDots& t, size_t row) {
+  size_t i = 0;
+  for (; i + 4 <= t.columns; i += 4) Dots<kRows, 4>(t, row, i);
+  switch (t.columns - i) {
+    case 3:
+      return Dots<kRows, 3>(t, row, i);
+    case 2:
+      return Dots<kRows, 2>(t, row, i);
+    case 1:
+      return Dots<kRows, 1>(t, row, i);
+    default:
+      return;
+  }
+}
+
+void FewDotsRows(const FewDots& t) {
+  const size_t groups = (t.rows + 5) / 6;
+  size_t row = 0;
+  for (size_t i = 0; i < groups; ++i) {
+    const size_t rows = (t.rows - row + groups - i - 1) / (groups - i);
+    switch (rows) {
+      case 1:
+        DotRows<1>(t, row);
+        break;
+      case 2:
+        DotRows<2>(t, row);
+        break;
+      case 3:
+        DotRows<3>(t, row);
+        break;
+      case 4:
+        DotRows<4>(t, row);
+        break;
+      case 5:
+        DotRows<5>(t, row);
+        break;
+      default:
+        DotRows<6>(t, row);
+        break;
+    }
+    row += rows;
+  }
+}
+
+// Four sums at a time: two steps of a transposition leave them side by side in every block of four lanes.
+void FewLaneSums(const float* lanes, size_t n, float* sum) {
+  const D d;
+  const hn::Repartition<double, D> d2;
+  for (size_t i = 0; i < n; i += 4, lanes += 64) {
+    const V a = hn::Load(d, lanes), b = hn::Load(d, lanes + 16), c = hn::Load(d, lanes + 32),
+            e = hn::Load(d, lanes + 48);
+    const auto ab = hn::BitCast(d2, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
+    const auto ce = hn::BitCast(d2, hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e)));
+    const V all =
+        hn::Add(hn::BitCast(d, hn::InterleaveLower(d2, ab, ce)), hn::BitCast(d, hn::InterleaveUpper(d2, ab, ce)));
+    HWY_ALIGN float blocks[hn::MaxLanes(D())];
+    hn::Store(all, d, blocks);
+    for (size_t k = 0; k < 4; ++k) {
+      sum[i + k] = blocks[k];
+      for (size_t j = 4; j < hn::Lanes(d); j += 4) sum[i + k] += blocks[j + k];
+    }
+  }
+}
+
+}  // namespace bnns::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace bnns {
+
+void few_tile(const FewTile& tile) noexcept {
+  BNNS_DISPATCH(FewTileRows)(tile);
+}
+void few_copy_rows(const float* from, size_t from_stride, size_t rows, size_t width, const float* bias, float* to,
+                   size_t to_stride) noexcept {
+  BNNS_DISPATCH(FewCopyRows)(from, from_stride, rows, width, bias, to, to_stride);
+}
+void few_fold_rows(const FewFold& fold) noexcept {
+  BNNS_DISPATCH(FewFoldRows)(fold);
+}
+void few_dots(const FewDots& dots) noexcept {
+  BNNS_DISPATCH(FewDotsRows)(dots);
+}
+void few_lane_sums(const float* lanes, size_t n, float* sum) noexcept {
+  BNNS_DISPATCH(FewLaneSums)(lanes, n, sum);
+}
+
+}  // namespace bnns
+#endif

@@ -1,0 +1,149 @@
+// The direct ways of convolution: depthwise 3x3 on planes as they lie, and few channels. Shapes around the edges of
+// their blocks, exact on integers against the reference, with guard pages around every array; the same bits for any
+// number of threads; the bound on real data.
+
+#include <gtest/gtest.h>
+
+#include "src/ops/convolution/convolution_test_layer.h"
+
+namespace bnns {
+namespace {
+
+using namespace bnns::testing;
+
+ConvolutionShape rectangle(size_t n, size_t i, size_t ih, size_t iw, size_t o, size_t kh, size_t kw, size_t stride,
+                           size_t top, size_t left, size_t groups = 1) {
+  ConvolutionShape s = make_shape(n, i, ih, iw, o, 1, stride, 0, groups);
+  s.kh = kh, s.kw = kw, s.top = top, s.left = left;
+  return fitted(s);
+}
+
+std::vector<NamedShape> shapes() {
+  std::vector<NamedShape> all = {
+      // Depthwise 3x3. Blocks are seven rows by one vector; planes above 64K floats go in bands.
+      {"dw 7x7", make_shape(3, 70, 7, 7, 70, 3, 1, 1, 70)},
+      {"dw 14x14", make_shape(2, 9, 14, 14, 9, 3, 1, 1, 9)},
+      {"dw 14x14 s2", make_shape(2, 9, 14, 14, 9, 3, 2, 1, 9)},
+      {"dw 15x17 s2", make_shape(2, 3, 15, 17, 3, 3, 2, 1, 3)},
+      {"dw 16x33 s2 no padding", make_shape(2, 3, 16, 33, 3, 3, 2, 0, 3)},
+      {"dw 33x2 s2", rectangle(2, 3, 33, 2, 3, 3, 3, 2, 1, 1, 3)},
+      {"dw padding 2", make_shape(1, 3, 9, 20, 3, 3, 1, 2, 3)},
+      {"dw no padding", make_shape(1, 3, 9, 50, 3, 3, 1, 0, 3)},
+      {"dw padding beyond the kernel", rectangle(1, 2, 5, 6, 2, 3, 3, 1, 4, 3, 2)},
+      {"dw one column", rectangle(1, 2, 20, 1, 2, 3, 3, 1, 1, 1, 2)},
+      {"dw uneven padding", rectangle(1, 2, 12, 19, 2, 3, 3, 2, 0, 1, 2)},
+      {"dw bands", make_shape(1, 2, 300, 260, 2, 3, 1, 1, 2)},
+      {"dw bands s2", make_shape(1, 2, 301, 262, 2, 3, 2, 1, 2)},
+      // Few channels: rows of a tile, compact slabs, samples side by side, several blocks of rows.
+      {"few blocks of rows", make_shape(1, 3, 90, 70, 5, 3, 1, 1)},
+      {"few, uneven batch", make_shape(9, 4, 9, 9, 7, 3, 1, 1)},
+      {"few, merged batch", make_shape(32, 4, 9, 9, 7, 3, 1, 1)},
+      {"few groups", make_shape(2, 24, 11, 11, 16, 3, 1, 1, 4)},
+      {"few rectangular", rectangle(2, 3, 17, 20, 4, 5, 2, 1, 2, 0)},
+      {"few stride 2 backward", make_shape(2, 3, 21, 22, 12, 5, 2, 2)},
+      {"few dilated", make_shape(2, 3, 30, 40, 4, 3, 1, 2, 1, 2)},
+      {"few, a row of taps", rectangle(2, 3, 5, 40, 4, 1, 7, 1, 0, 3)},
+      // Backward from the small side.
+      {"scatter", make_shape(16, 6, 14, 14, 16, 5, 1, 0)},
+      {"scatter, odd batch", make_shape(5, 3, 12, 12, 10, 5, 1, 0)},
+      {"scatter, some padding", make_shape(8, 3, 10, 9, 9, 5, 1, 1)},
+      {"scatter, surplus pixels", make_shape(3, 3, 13, 14, 9, 4, 1, 0)},
+      {"scatter, one pixel", make_shape(4, 3, 5, 5, 11, 5, 1, 0)},
+      {"scatter transposed", make_shape(8, 12, 9, 9, 4, 5, 1, 0, 1, 1, true)},
+  };
+  all[all.size() - 3].shape.oh -= 2, all[all.size() - 3].shape.ow -= 1;
+  for (size_t o = 1; o <= 25; o += 4) all.push_back({"few rows", make_shape(2, 2, 9, 13, o, 3, 1, 1)});
+  return all;
+}
+
+TEST(ConvolutionDirect, ExactOnIntegers) {
+  for_each_isa([&] {
+    for (const NamedShape& c : shapes()) {
+      const ConvolutionShape& s = c.shape;
+      SCOPED_TRACE(c.name + std::string(": ") + text(s));
+      Random random(s.x_count());
+      const auto x = random.integers(s.x_count()), w = random.integers(s.w_count()), b = random.integers(s.o),
+                 dy = random.integers(s.y_count());
+      const auto got = run_convolution(s, x, w, b, dy, 2);
+      EXPECT_TRUE(within(got.y, ref::convolution_forward(s, widen(x), widen(w), widen(b)), s.y_count(), kExact));
+      const auto want = ref::convolution_backward(s, widen(x), widen(w), widen(dy));
+      EXPECT_TRUE(within(got.dx, want.dx, s.x_count(), kExact)) << "dx";
+      EXPECT_TRUE(within(got.dw, want.dw, s.w_count(), kExact)) << "dw";
+    }
+  });
+}
+
+// |error| <= 2 eps k sum |terms|, and the same bits for any number of threads.
+TEST(ConvolutionDirect, RealDataAndThreads) {
+  for_each_isa([&] {
+    for (const NamedShape& c : shapes()) {
+      const ConvolutionShape& s = c.shape;
+      SCOPED_TRACE(c.name + std::string(": ") + text(s));
+      Random random(5);
+      const auto x = random.normals(s.x_count()), w = random.normals(s.w_count()), b = random.normals(s.o),
+                 dy = random.normals(s.y_count());
+      const auto one = run_convolution(s, x, w, b, dy, 1);
+      const auto three = run_convolution(s, x, w, b, dy, 3);
+      EXPECT_TRUE(same_bits(one.y, three.y)) << "y";
+      EXPECT_TRUE(same_bits(one.dx, three.dx)) << "dx";
+      EXPECT_TRUE(same_bits(one.dw, three.dw)) << "dw";
+      const auto absolute = [](std::vector<double> v) {
+        for (double& e : v) e = std::fabs(e);
+        return v;
+      };
+      const double eps = std::numeric_limits<float>::epsilon();
+      const double kx = double(s.o / s.groups * s.kh * s.kw), kw = double(s.n * std::max(s.oh * s.ow, s.ih * s.iw));
+      const auto want = ref::convolution_backward(s, widen(x), widen(w), widen(dy));
+      const auto size = ref::convolution_backward(s, absolute(widen(x)), absolute(widen(w)), absolute(widen(dy)));
+      EXPECT_TRUE(within(one.dx, want.dx, s.x_count(), [&](size_t j) { return 2 * eps * kx * size.dx[j]; })) << "dx";
+      EXPECT_TRUE(within(one.dw, want.dw, s.w_count(), [&](size_t j) { return 2 * eps * kw * size.dw[j]; })) << "dw";
+    }
+  });
+}
+
+// Padded rows and planes, and a gradient that is added to another: the same bits as dense and overwritten.
+TEST(ConvolutionDirect, SameBitsForPaddedRows) {
+  for (const NamedShape& c : {shapes()[0], shapes()[3], shapes()[15], shapes()[21]}) {
+    const ConvolutionShape& s = c.shape;
+    SCOPED_TRACE(c.name);
+    Random random(9);
+    const auto x = random.normals(s.x_count()), w = random.normals(s.w_count()), dy = random.normals(s.y_count());
+    const auto want = run_convolution(s, x, w, {}, dy, 2);
+    const auto spread = [](const std::vector<float>& dense, size_t width, size_t stride) {
+      std::vector<float> out(dense.size() / width * stride, poison());
+      for (size_t j = 0; j < dense.size(); ++j) out[j / width * stride + j % width] = dense[j];
+      return out;
+    };
+    const size_t ix = s.iw + 3, ox = s.ow + 5;
+    auto xs = spread(x, s.iw, ix), dys = spread(dy, s.ow, ox);
+    auto ys = spread(want.y, s.ow, ox), dxs = spread(std::vector<float>(s.x_count()), s.iw, ix);
+    ConvolutionLayer layer(s, w.data(), nullptr);
+    const auto stretch = [](BNNSNDArrayDescriptor d, size_t stride, std::vector<float>& data) {
+      d.stride[0] = 1, d.stride[1] = stride, d.stride[2] = stride * d.size[1];
+      d.data = data.data();
+      return d;
+    };
+    layer.parameters.i_desc = stretch(layer.parameters.i_desc, ix, xs);
+    layer.parameters.o_desc = stretch(layer.parameters.o_desc, ox, ys);
+    const auto filter = layer.make();
+    ASSERT_EQ(BNNSFilterApplyBatch(filter.get(), s.n, xs.data(), s.i * s.ih * ix, ys.data(), s.o * s.oh * ox), 0)
+        << BNNSExtLastError();
+    EXPECT_TRUE(same_bits(ys, spread(want.y, s.ow, ox)));
+    std::vector<float> dw(s.w_count());
+    auto dw_desc = layer.parameters.w_desc;
+    dw_desc.data = dw.data();
+    auto dx_desc = stretch(layer.parameters.i_desc, ix, dxs), dy_desc = stretch(layer.parameters.o_desc, ox, dys);
+    dx_desc.flags = BNNSNDArrayFlagBackpropAccumulate;  // onto zeros
+    ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), s.n, xs.data(), s.i * s.ih * ix, &dx_desc, s.i * s.ih * ix,
+                                           ys.data(), s.o * s.oh * ox, &dy_desc, s.o * s.oh * ox, &dw_desc, nullptr),
+              0)
+        << BNNSExtLastError();
+    EXPECT_TRUE(same_bits(dw, want.dw)) << "dw";
+    auto expected = spread(want.dx, s.iw, ix);
+    for (float& e : expected) e = e + 0.0f;  // a sum added to zero: -0 becomes 0
+    EXPECT_TRUE(same_bits(dxs, expected)) << "dx";
+  }
+}
+
+}  // namespace
+}  // namespace bnns

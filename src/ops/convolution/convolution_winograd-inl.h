@@ -1,0 +1,63 @@
+// Vectors and block transposes of the Winograd kernels. Included once per target.
+#if defined(BNNS_CONVOLUTION_WINOGRAD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef BNNS_CONVOLUTION_WINOGRAD_INL_H_
+#undef BNNS_CONVOLUTION_WINOGRAD_INL_H_
+#else
+#define BNNS_CONVOLUTION_WINOGRAD_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "src/ops/convolution/convolution_winograd_kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+namespace winograd {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+inline constexpr size_t kLanes = hn::MaxLanes(D());
+inline constexpr size_t kStep = kLanes < kWinogradGroup ? kLanes : kWinogradGroup;
+
+constexpr float kA = kWinogradA, kB = kWinogradB, kA2 = kA * kA, kB2 = kB * kB;
+
+// Four vectors, whose 128-bit block b holds x[4 b + q][0..3] for q = 0..3, become the four columns x[..][0] to
+// x[..][3].
+HWY_INLINE void TransposeBlocks(V& v0, V& v1, V& v2, V& v3) {
+  const D d;
+  const hn::RepartitionToWide<D> dw;
+  const auto wide = [&](V v) HWY_ATTR { return hn::BitCast(dw, v); };
+  const auto low01 = wide(hn::InterleaveLower(d, v0, v1)), high01 = wide(hn::InterleaveUpper(d, v0, v1));
+  const auto low23 = wide(hn::InterleaveLower(d, v2, v3)), high23 = wide(hn::InterleaveUpper(d, v2, v3));
+  v0 = hn::BitCast(d, hn::InterleaveLower(dw, low01, low23));
+  v1 = hn::BitCast(d, hn::InterleaveUpper(dw, low01, low23));
+  v2 = hn::BitCast(d, hn::InterleaveLower(dw, high01, high23));
+  v3 = hn::BitCast(d, hn::InterleaveUpper(dw, high01, high23));
+}
+
+// Block b of v to to + b * stride.
+HWY_INLINE void StoreBlocks(V v, float* to, size_t stride) {
+  const hn::CappedTag<float, 4> d4;
+#if HWY_TARGET == HWY_AVX3
+  const hn::CappedTag<float, 8> d8;
+  const auto low = hn::LowerHalf(d8, v), high = hn::UpperHalf(d8, v);
+  hn::StoreU(hn::LowerHalf(d4, low), d4, to);
+  hn::StoreU(hn::UpperHalf(d4, low), d4, to + stride);
+  hn::StoreU(hn::LowerHalf(d4, high), d4, to + 2 * stride);
+  hn::StoreU(hn::UpperHalf(d4, high), d4, to + 3 * stride);
+#elif HWY_TARGET == HWY_AVX2
+  hn::StoreU(hn::LowerHalf(d4, v), d4, to);
+  hn::StoreU(hn::UpperHalf(d4, v), d4, to + stride);
+#else
+  static_assert(kLanes == 4, "vectors of one block");
+  (void)stride;
+  hn::StoreU(v, d4, to);
+#endif
+}
+
+}  // namespace winograd
+}  // namespace bnns::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

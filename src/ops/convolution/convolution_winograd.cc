@@ -1,0 +1,295 @@
+#include "src/ops/convolution/convolution_winograd.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "src/core/checked.h"
+#include "src/core/parallel.h"
+
+namespace bnns {
+namespace {
+
+constexpr size_t kLeastChannels = 32;  // of both sides: below, the transforms cost what the products save
+constexpr size_t kLeastPixels = 36;    // of the batch
+constexpr size_t kFewTiles = 128;      // whose weights are not worth storing: V is smaller
+constexpr size_t kFewDepth = 128;      // then U of 32 columns is 576 KB
+constexpr size_t kDepth = 512;         // else
+constexpr size_t kLeastTiles = 28;     // of a block: U is read from L3 once for each
+constexpr size_t kMostTiles = 112;
+constexpr size_t kMostSamples = 64;          // of a block: a part for a sink
+constexpr size_t kBlockFloats = 144 * 1024;  // V of a block, if that is not fewer than kLeastTiles
+
+}  // namespace
+
+PixelBlocks make_tile_blocks(const PatchAxis& y, const PatchAxis& x, size_t batch, size_t wanted) {
+  PixelBlocks b{batch, winograd_tiles(y.pixels), winograd_tiles(x.pixels),
+                1,     winograd_tiles(y.pixels), winograd_tiles(x.pixels)};
+  if (2 * b.height * b.length <= wanted) {
+    b.samples = std::min({batch, wanted / (b.height * b.length), kMostSamples});
+  } else if (b.length <= wanted) {
+    b.rows = div_up(b.height, div_up(b.height, std::max<size_t>(1, wanted / b.length)));
+  } else {
+    b.rows = 1;
+    b.width = div_up(b.length, div_up(b.length, wanted));
+  }
+  return b;
+}
+
+void gather_stage(const ImageSource& source, size_t n, size_t first_channel, size_t channels,
+                  const WinogradStage& window, float* stage) {
+  const size_t row_floats = window.width * kWinogradGroup;
+  float* const row_room = stage + window.height * row_floats;
+  const auto height = static_cast<ptrdiff_t>(source.height()), width = static_cast<ptrdiff_t>(source.width());
+  const ptrdiff_t begin = std::clamp<ptrdiff_t>(window.left, 0, width);
+  const ptrdiff_t end = std::clamp<ptrdiff_t>(window.left + static_cast<ptrdiff_t>(window.width), begin, width);
+  const auto before = static_cast<size_t>(begin - window.left), count = static_cast<size_t>(end - begin);
+  for (size_t r = 0; r < window.height; ++r) {
+    float* to = stage + r * row_floats;
+    const ptrdiff_t row = window.top + static_cast<ptrdiff_t>(r);
+    if (row < 0 || row >= height || count == 0) {
+      std::memset(to, 0, row_floats * sizeof(float));
+      continue;
+    }
+    const size_t y = static_cast<size_t>(row), x = static_cast<size_t>(begin);
+    const float* from = row_room;
+    size_t stride = 2 * count;
+    if (source.plain()) {
+      from = source.plain_at(n, first_channel, y) + begin;
+      stride = source.tensor->stride[2];
+    } else {
+      for (size_t c = 0; c < channels; ++c) {
+        float* room = row_room + c * stride;
+        const float* values = source.row(n, first_channel + c, y, x, count, room);
+        if (values != room) std::memcpy(room, values, count * sizeof(float));
+      }
+    }
+    std::memset(to, 0, before * kWinogradGroup * sizeof(float));
+    winograd_gather(from, stride, channels, count, to + before * kWinogradGroup);
+    to += (before + count) * kWinogradGroup;
+    std::memset(to, 0, (window.width - before - count) * kWinogradGroup * sizeof(float));
+  }
+}
+
+bool is_winograd(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels, size_t batch) {
+  const auto fits = [](const PatchAxis& a) {
+    return a.taps == 3 && a.step == 1 && (a.tap == 1 || a.tap == -1) && a.target_step == 1 && a.kernel_step == 1;
+  };
+  if (!fits(y) || !fits(x) || groups != 1 || rows < kLeastChannels || channels < kLeastChannels) return false;
+  // Tiles that reach beyond the target waste products.
+  const size_t pixels = y.pixels * x.pixels, tiles = winograd_tiles(y.pixels) * winograd_tiles(x.pixels);
+  return batch * pixels >= kLeastPixels && tiles * 16 <= 2 * pixels;
+}
+
+WinogradProduct::WinogradProduct(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels,
+                                 const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride,
+                                 size_t batch, const ImageTarget& target, size_t threads)
+    : y_(y), x_(x), rows_(rows), channels_(channels), target_(target), isa_(isa()), kernels_(tile_kernels(isa_)) {
+  // Taps that run backwards (dX) are the flipped kernel.
+  const auto flip = [](PatchAxis* a, ptrdiff_t stride, const float** data) {
+    *data += static_cast<ptrdiff_t>(a->kernel_first) * stride;
+    if (a->tap == 1) return stride;
+    *data += 2 * stride;
+    a->tap = 1, a->offset -= 2;
+    return -stride;
+  };
+  weights_ = {weights.data, row_stride, channel_stride, 0, 0};
+  weights_.y = flip(&y_, weights.y, &weights_.data);
+  weights_.x = flip(&x_, weights.x, &weights_.data);
+
+  const size_t all_tiles = checked_mul(batch, winograd_tiles(y.pixels) * winograd_tiles(x.pixels), "scratch");
+  few_tiles_ = all_tiles <= kFewTiles && batch <= kMostSamples;
+  v_stride_ = odd_lines(channels);
+  const size_t wanted = std::clamp(kBlockFloats / (kWinogradPoints * v_stride_), kLeastTiles, kMostTiles);
+  tiles_ = make_tile_blocks(y, x, batch, few_tiles_ ? all_tiles * 2 : wanted);
+  depth_step_ = div_up(channels, div_up(channels, few_tiles_ ? kFewDepth : kDepth));
+  columns_ = div_up(rows, kWinogradColumns);
+  const size_t block = tiles_.pixels();
+  v_point_ = odd_lines(block * v_stride_);
+  m_point_ = odd_lines(block * kWinogradColumns);
+  u_point_ = odd_lines(depth_step_ * kWinogradColumns);
+  u_block_ = kWinogradPoints * u_point_;
+
+  const size_t work = kWinogradPoints * rows * channels * all_tiles, blocks = tiles_.count();
+  threads_ = threads_for(threads, std::max(blocks * columns_, div_up(channels, kWinogradGroup)), work / 2);
+  // Parts of the target channels where blocks are few: each part makes V anew, unless all share it.
+  parts_ = few_tiles_ ? columns_ : threads_ == 1 ? 1 : std::min(columns_, div_up(2 * threads_, blocks));
+  parts_ = div_up(columns_, div_up(columns_, parts_));
+
+  const size_t v = kWinogradPoints * v_point_;
+  v_floats_ = few_tiles_ ? v : 0;
+  own_v_floats_ = few_tiles_ ? 0 : v;
+  u_floats_ = few_tiles_ ? 0 : checked_mul(columns_ * depth_blocks(), u_block_, "scratch");
+  own_u_floats_ = few_tiles_ ? u_block_ : 0;
+  m_floats_ = kWinogradPoints * m_point_;
+  stage_floats_ = stage_floats(4 * tiles_.rows + 2, 4 * tiles_.width + 2);
+  staged_floats_ = writes_direct() ? 0 : block * 16 * kWinogradColumns;
+  thread_floats_ = round_up(own_v_floats_ + own_u_floats_ + m_floats_ + stage_floats_ + staged_floats_, 16);
+}
+
+// A gradient that is added to another waits until its sum is complete; so does a block whose sink wants whole rows.
+bool WinogradProduct::writes_direct() const {
+  if (!target_.plain() || target_.accumulate) return false;
+  return !target_.sink || (!target_.sink->instead_of_target && target_.tensor->stride[1] == x_.pixels);
+}
+
+void WinogradProduct::transform_weights(size_t column, size_t depth_block, float* u) const {
+  const size_t row = column * kWinogradColumns, channel = depth_block * depth_step_;
+  WinogradWeights w = weights_;
+  w.data += static_cast<ptrdiff_t>(row) * w.row + static_cast<ptrdiff_t>(channel) * w.depth;
+  winograd_weight_block(isa_, w, rows_ - row, std::min(depth_step_, channels_ - channel), u, u_point_);
+}
+
+// V of 16 channels of a block of tiles. v is that of the block.
+void WinogradProduct::transform_source(const ImageSource& source, const PixelBlock& tiles, size_t first_channel,
+                                       float* stage, float* v) const {
+  const size_t row_floats = (4 * tiles.width() + 2) * kWinogradGroup;
+  const WinogradStage window{static_cast<ptrdiff_t>(4 * tiles.u0) + y_.offset,
+                             static_cast<ptrdiff_t>(4 * tiles.v0) + x_.offset, 4 * tiles.rows() + 2,
+                             4 * tiles.width() + 2};
+  v += first_channel;
+  for (size_t n = tiles.n0; n < tiles.n1; ++n) {
+    gather_stage(source, n, first_channel, std::min(kWinogradGroup, channels_ - first_channel), window, stage);
+    for (size_t u = 0; u < tiles.rows(); ++u, v += tiles.width() * v_stride_) {
+      winograd_source_row(stage + 4 * u * row_floats, row_floats, tiles.width(), v, v_stride_, v_point_);
+    }
+  }
+}
+
+// Bias, activation and the way to the target of 32 target channels of a block.
+void WinogradProduct::finish(const Block& b, size_t column, size_t columns, const float* m) const {
+  const size_t first = column * kWinogradColumns, height = b.pixels.rows(), width = b.pixels.width();
+  float bias[kWinogradColumns] = {};
+  if (target_.bias) std::copy_n(target_.bias + first, columns, bias);
+  for (size_t c = 0; c < columns; c += kWinogradGroup) {
+    const size_t channels = std::min(kWinogradGroup, columns - c);
+    const float* from = m + c;
+    for (size_t n = 0; n < b.pixels.samples(); ++n) {
+      for (size_t u = 0; u < height; u += 4, from += b.tiles.width() * kWinogradColumns) {
+        float* to = b.data + n * b.sample_stride + c * b.channel_stride + u * b.row_stride;
+        const size_t rows = std::min<size_t>(4, height - u);
+        const size_t whole = channels == kWinogradGroup && rows == 4 ? width / 4 : 0;
+        winograd_target_row(from, kWinogradColumns, m_point_, whole, bias + c, to, b.channel_stride, b.row_stride);
+        for (size_t t = whole; t < b.tiles.width(); ++t) {
+          float tile[kWinogradGroup * 16];
+          winograd_target_row(from + t * kWinogradColumns, 0, m_point_, 1, bias + c, tile, 16, 4);
+          const size_t some = std::min<size_t>(4, width - 4 * t);
+          for (size_t i = 0; i < channels; ++i) {
+            for (size_t r = 0; r < rows; ++r) {
+              float* at = to + i * b.channel_stride + r * b.row_stride + 4 * t;
+              for (size_t j = 0; j < some; ++j) at[j] = tile[i * 16 + r * 4 + j];
+            }
+          }
+        }
+      }
+    }
+  }
+  const bool dense = b.row_stride == width, direct = writes_direct();
+  const bool stores = !direct && !(target_.sink && target_.sink->instead_of_target);
+  if (!target_.activation.is_identity() || stores) {
+    for (size_t n = 0; n < b.pixels.samples(); ++n) {
+      for (size_t c = 0; c < columns; ++c) {
+        float* values = b.data + n * b.sample_stride + c * b.channel_stride;
+        if (!target_.activation.is_identity()) {
+          for (size_t u = 0; u < (dense ? 1 : height); ++u) {
+            float* run = values + u * b.row_stride;
+            activation_forward(target_.activation, run, run, dense ? height * width : width);
+          }
+        }
+        for (size_t u = 0; stores && u < height; ++u) {
+          store_run(target_, b.pixels.n0 + n, first + c, b.pixels.u0 + u, b.pixels.v0, 1, values + u * b.row_stride,
+                    width);
+        }
+      }
+    }
+  }
+  if (target_.sink) {
+    target_.sink->take(target_.sink->context,
+                       {b.pixels.n0, b.pixels.n1, first, columns, b.pixels.u0 * x_.pixels + b.pixels.v0, height * width,
+                        b.data, b.sample_stride, b.channel_stride});
+  }
+}
+
+// 32 target channels of a block of tiles. u: of these columns, all depth blocks; null: made here, in own_u.
+void WinogradProduct::run_columns(const PixelBlock& tiles, size_t column, const float* u, const float* v, float* own_u,
+                                  float* m, float* staged) const {
+  const size_t count = tiles.pixels(), columns = std::min(kWinogradColumns, rows_ - column * kWinogradColumns);
+  GemmBlock g;
+  g.rows = count;
+  g.columns = round_up(columns, kWinogradGroup);
+  g.tile_rows = div_up(count, div_up(count, kernels_.rows));
+  g.a_depth_contiguous = true;
+  g.a_stride = static_cast<ptrdiff_t>(v_stride_);
+  g.a_tile_stride = static_cast<ptrdiff_t>(g.tile_rows * v_stride_);
+  g.b_stride = static_cast<ptrdiff_t>(kernels_.columns);
+  g.c_stride = kWinogradColumns;
+  for (size_t d = 0; d < depth_blocks(); ++d) {
+    const size_t channel = d * depth_step_;
+    g.depth = std::min(depth_step_, channels_ - channel);
+    g.b_panel_stride = static_cast<ptrdiff_t>(g.depth * kernels_.columns);
+    g.accumulate = d > 0;
+    if (!u) transform_weights(column, d, own_u);
+    for (size_t k = 0; k < kWinogradPoints; ++k) {
+      g.a = v + k * v_point_ + channel;
+      g.b = (u ? u + d * u_block_ : own_u) + k * u_point_;
+      g.c = m + k * m_point_;
+      kernels_.block(g);
+    }
+  }
+
+  Block b;
+  b.tiles = tiles;
+  b.pixels = {tiles.n0,     tiles.n1,
+              4 * tiles.u0, std::min(y_.pixels, 4 * tiles.u1),
+              4 * tiles.v0, std::min(x_.pixels, 4 * tiles.v1)};
+  if (writes_direct()) {
+    const Tensor& t = *target_.tensor;
+    b.sample_stride = target_.batch_stride, b.channel_stride = t.stride[2], b.row_stride = t.stride[1];
+    b.data = static_cast<float*>(target_.data) + b.pixels.n0 * b.sample_stride +
+             column * kWinogradColumns * b.channel_stride + b.pixels.u0 * b.row_stride + b.pixels.v0;
+  } else {
+    b.row_stride = b.pixels.width(), b.sample_stride = b.pixels.rows() * b.row_stride;
+    b.channel_stride = b.pixels.samples() * b.sample_stride;
+    b.data = staged;
+  }
+  finish(b, column, columns, m);
+}
+
+void WinogradProduct::run(const ImageSource& source, void* workspace) const {
+  float* const shared_u = static_cast<float*>(workspace);
+  float* const shared_v = shared_u + u_floats_;
+  float* const scratch = shared_v + v_floats_;
+  const size_t groups = div_up(channels_, kWinogradGroup), blocks = tiles_.count();
+  if (few_tiles_) {
+    parallel_for(groups, threads_, [&](size_t group, size_t worker) {
+      transform_source(source, tiles_.at(0), group * kWinogradGroup, scratch + worker * thread_floats_, shared_v);
+    });
+  } else {
+    const size_t tasks = columns_ * depth_blocks();
+    parallel_for(tasks, threads_, [&](size_t task, size_t) {
+      transform_weights(task / depth_blocks(), task % depth_blocks(), shared_u + task * u_block_);
+    });
+  }
+  const size_t part_columns = div_up(columns_, parts_);
+  parallel_for(blocks * parts_, threads_, [&](size_t task, size_t worker) {
+    const PixelBlock tiles = tiles_.at(task / parts_);
+    float *stage = scratch + worker * thread_floats_, *own_v = stage + stage_floats_, *own_u = own_v + own_v_floats_;
+    float *m = own_u + own_u_floats_, *staged = m + m_floats_;
+    if (!few_tiles_) {
+      for (size_t group = 0; group < groups; ++group) {
+        transform_source(source, tiles, group * kWinogradGroup, stage, own_v);
+      }
+    }
+    const size_t first = task % parts_ * part_columns;
+    for (size_t column = first; column < std::min(columns_, first + part_columns); ++column) {
+      run_columns(tiles, column, few_tiles_ ? nullptr : shared_u + column * depth_blocks() * u_block_,
+                  few_tiles_ ? shared_v : own_v, own_u, m, staged);
+    }
+  });
+}
+
+SinkParts WinogradProduct::sink_parts() const {
+  if (tiles_.width < tiles_.length) return {};
+  return {tiles_.samples, std::min(4 * tiles_.rows, y_.pixels) * x_.pixels};
+}
+
+}  // namespace bnns

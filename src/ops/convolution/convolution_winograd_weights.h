@@ -1,0 +1,56 @@
+// The weight gradient of a 3x3 layer with steps of one pixel by Winograd's algorithm F(4x4, 3x3), transposed:
+//
+//   dW(s, l) = G' [ sum over tiles of V(l) * Z(s) ] G,   V = B' d B of the large image,  Z = A y A' of the small one
+//
+// For each of the 36 points the sum over tiles is a matrix product, rows l, columns s, on the GEMM core's tile kernel,
+// which reads V and Z as they lie. Tiles are taken in parts, fixed by the shape: for each part all threads transform
+// both images, then all multiply. One part: the products of a block of dW stay in the cache until that is finished.
+// More parts: they are summed in memory, part after part.
+#pragma once
+
+#include <cstddef>
+
+#include "src/gemm/kernels.h"
+#include "src/ops/convolution/convolution_winograd.h"
+
+namespace bnns {
+
+// Whether Winograd's algorithm computes this weight gradient, and pays. Not without FMA: its transforms then round so
+// often that small images have more than four times the error of plain sums.
+bool is_winograd_gradient(const ConvolutionMap& map, size_t batch);
+
+class WinogradWeightProduct {
+ public:
+  // As WeightProduct; is_winograd_gradient holds.
+  WinogradWeightProduct(const ConvolutionMap& map, size_t batch, size_t threads);
+
+  size_t workspace_bytes() const {
+    return scratch_bytes(threads_, thread_floats_, v_floats_ + z_floats_ + sums_floats_);
+  }
+  void run(const ImageSource& small, const ImageSource& large, const WeightTarget& target, void* workspace) const;
+
+ private:
+  struct Transform {
+    const ImageSource& source;
+    size_t channels;
+    float* to;
+    size_t stride, point;
+    bool is_large;
+  };
+  void transform(const Transform& t, const PixelBlock& part, size_t group, size_t chunk, float* stage) const;
+  void multiply(const float* v, const float* z, size_t tiles, size_t row_block, size_t column_block, Range points,
+                bool accumulate, float* m) const;
+  void store(size_t row_block, size_t column_block, const float* m, const WeightTarget& target) const;
+
+  ConvolutionMap map_;
+  PatchAxis y_, x_;
+  TileKernels kernels_;
+  PixelBlocks parts_;     // of tiles
+  size_t chunk_rows_;     // tile rows that are gathered together
+  size_t rows_, blocks_;  // large channels of a block of dW, blocks of dW
+  size_t row_blocks_, column_blocks_;
+  size_t v_stride_, v_point_, z_stride_, z_point_, m_point_, m_floats_;
+  size_t threads_, v_floats_, z_floats_, sums_floats_, thread_floats_;
+};
+
+}  // namespace bnns
