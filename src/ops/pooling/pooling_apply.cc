@@ -16,8 +16,9 @@ constexpr const char* kOp = "pooling";
 
 // A task moves about this much memory: long enough to hide its start, short enough to balance.
 constexpr size_t kTaskBytes = 256 * 1024;
-// Results larger than this are written around the caches: nobody finds them there anyway.
-constexpr size_t kStreamBytes = 16u << 20;
+// Results larger than this, a quarter of a usual L3, are written around the caches: their readers find little of them
+// there, and writing through the caches reads every line first.
+constexpr size_t kStreamBytes = 8u << 20;
 
 Planes planes_of(const Tensor& t, const void* data, size_t batch_stride) {
   return {const_cast<void*>(data),           t.type,
@@ -248,10 +249,14 @@ void PoolingFilter::backward(const BackwardCall& call, const PoolingIndices& ind
       run(g.y.out, false, [&](Range planes, Span) { pooling_unmax_backward(b, planes); });
     } else if (g.is_global()) {
       run(g.y.in, false, [&](Range planes, Span) { pooling_backward_global(b, planes); });
+    } else if (!is_max && pooling_backward_doubles(b)) {
+      run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_double(b, planes, rows); });
     } else if (!is_max && pooling_backward_gathers(g)) {
       run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_gather(b, planes, rows); });
     } else if (is_max && in_rows && pooling_backward_pairs(g, by_index)) {
       run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_pair(b, planes, rows); });
+    } else if (is_max && in_rows && pooling_backward_routes(g)) {
+      run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_route(b, planes, rows); });
     } else if (is_max && in_rows && pooling_backward_bands(g)) {
       run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_band(b, planes, rows); });
     } else {

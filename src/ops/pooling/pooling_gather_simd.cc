@@ -160,7 +160,8 @@ void GatherTask::ComputeRows(int64_t begin, int64_t end) {
     else
       pooling_gradient(call_, sample_, channel_, tile_.windows.begin, wy, n, w_.row, &w_.gradient);
     const auto quotient = [&](auto dd, V g, V by) HWY_ATTR {
-      return hn::IfThenZeroElse(hn::Eq(by, hn::Zero(dd)), hn::Div(g, by));  // a window without pixels, or a norm of 0
+      const V share = hn::Add(hn::Div(g, by), hn::Zero(dd));       // never -0, and so no sum is
+      return hn::IfThenZeroElse(hn::Eq(by, hn::Zero(dd)), share);  // a window without pixels, or a norm of 0
     };
     if (is_l2_) {
       Transform2(upstream, c, c, static_cast<size_t>(n), quotient);

@@ -78,6 +78,22 @@ struct PoolingGeometry {
     return x.out == 1 && y.out == 1 && x.dilation == 1 && y.dilation == 1 && x.taps(0).size() == x.in &&
            y.taps(0).size() == y.in;
   }
+  // Windows of 2 x 2 or 3 x 3 pixels with stride 2, each with a pixel in the image, at most one column and row of
+  // padding before it: nearly all that networks have, and what the fastest kernels are for.
+  bool halves() const {
+    const auto fits = [this](const PoolingAxis& a) {
+      return a.kernel == x.kernel && a.stride == 2 && a.dilation == 1 && a.pad >= 0 && a.pad <= x.kernel - 2 &&
+             a.start(a.out - 1) < a.in;
+    };
+    return (x.kernel == 2 || x.kernel == 3) && fits(x) && fits(y);
+  }
+  // Windows of 3 x 3 pixels around every pixel, or all but the last ones.
+  bool neighbours() const {
+    const auto fits = [](const PoolingAxis& a) {
+      return a.kernel == 3 && a.stride == 1 && a.dilation == 1 && a.pad == 1 && a.out <= a.in && a.in > 1;
+    };
+    return fits(x) && fits(y);
+  }
   // Offset of tap (tx, ty) from the window's first tap, in pixels of a dense plane: how a window names its maximum.
   int64_t tap_offset(int64_t tx, int64_t ty) const { return ty * y.dilation * x.in + tx * x.dilation; }
   // Position of the window's first tap in a dense plane; negative in the padding.

@@ -181,6 +181,13 @@ void pooling_forward(const PoolingForward& call, Range planes, Span rows) noexce
 // dx of Average and L2Norm, gathered: strides up to 2.
 bool pooling_backward_gathers(const PoolingGeometry& geometry) noexcept;
 void pooling_backward_gather(const PoolingBackward& call, Range planes, Span rows) noexcept;
+// The same where PoolingGeometry::halves() or neighbours(), of plain f32: to the same bits.
+bool pooling_backward_doubles(const PoolingBackward& call) noexcept;
+void pooling_backward_double(const PoolingBackward& call, Range planes, Span rows) noexcept;
+inline constexpr int64_t kPairColumns = 960;  // of dx: two rows fit a RowWriter
+// dx of Max over 3 x 3 windows where halves() or neighbours(). Indices, where given, are in rows of their windows.
+bool pooling_backward_routes(const PoolingGeometry& geometry) noexcept;
+void pooling_backward_route(const PoolingBackward& call, Range planes, Span rows) noexcept;
 // dx of Max, in bands of rows: windows that reach over few enough pixels. Indices, where given, are in rows of
 // their windows.
 bool pooling_backward_bands(const PoolingGeometry& geometry) noexcept;

@@ -31,8 +31,7 @@ using DI = hn::RebindToSigned<D>;
 using V = hn::Vec<D>;
 using VI = hn::Vec<DI>;
 
-constexpr int64_t kPairColumns = 960;  // of dx, made at once
-constexpr int64_t kRunFloats = 512;    // rows that follow each other in memory are reserved together
+constexpr int64_t kRunFloats = 512;  // rows that follow each other in memory are reserved together
 
 // Two rows of pixels and the row of windows over them.
 struct Pair {

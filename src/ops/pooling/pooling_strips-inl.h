@@ -20,6 +20,7 @@
 #include <limits>
 
 #include "src/ops/pooling/pooling_kernels.h"
+#include "src/ops/pooling/pooling_lanes-inl.h"
 #include "src/simd/loops-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -43,15 +44,6 @@ template <PoolingFold kFold>
 HWY_INLINE V Neutral() {
   const D d;
   return IsMax(kFold) ? hn::Set(d, -std::numeric_limits<float>::infinity()) : hn::Zero(d);
-}
-
-// candidate > best ? candidate : best: ties keep the first. On x86 that is what the instruction does.
-HWY_INLINE V Larger(V candidate, V best) {
-#if HWY_ARCH_X86
-  return hn::Max(candidate, best);
-#else
-  return hn::IfThenElse(hn::Gt(candidate, best), candidate, best);
-#endif
 }
 
 // The window rows of a block, looked up once for all strips.

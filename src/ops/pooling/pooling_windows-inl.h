@@ -18,6 +18,8 @@ using WindowsFunction = void (*)(const WindowBlock& block);
 
 // For f32 sources with column stride 1; NULL where the geometry has no vector kernel.
 WindowsFunction ChooseWindows(PoolingFold fold, const PoolingGeometry& geometry);
+// Its part for 2 x 2 and 3 x 3 windows row by row.
+WindowsFunction ChooseRows(PoolingFold fold, const PoolingGeometry& geometry);
 
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

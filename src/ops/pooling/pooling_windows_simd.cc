@@ -185,6 +185,7 @@ WindowsFunction ChooseFor(const PoolingGeometry& g) {
 }  // namespace
 
 WindowsFunction ChooseWindows(PoolingFold fold, const PoolingGeometry& geometry) {
+  if (const WindowsFunction rows = ChooseRows(fold, geometry)) return rows;
   switch (fold) {
     case PoolingFold::max:
       return ChooseFor<PoolingFold::max>(geometry);

@@ -18,9 +18,35 @@
 #include <cstdint>
 #include <cstring>
 
+#include "src/ops/pooling/pooling_lanes-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+
+// Two vectors straight to memory; around the caches where that is a whole line, or two.
+template <bool kStream>
+HWY_INLINE void PutWhole(VLane low, VLane high, float* to) {
+  const DLane d;
+  if constexpr (kStream) {
+    hn::Stream(low, d, to), hn::Stream(high, d, to + kLanes);
+  } else {
+    hn::StoreU(low, d, to), hn::StoreU(high, d, to + kLanes);
+  }
+}
+// The end of a row, n < 2 * kLanes.
+template <bool kStream>
+HWY_INLINE void PutEnd(VLane low, VLane high, float* to, int64_t n) {
+  const DLane d;
+  if (kStream && n == kLanes) {
+    hn::Stream(low, d, to);
+  } else if (n >= kLanes) {
+    hn::StoreU(low, d, to);
+    if (n > kLanes) StorePartial(d, high, to + kLanes, static_cast<size_t>(n - kLanes));
+  } else {
+    StorePartial(d, low, to, static_cast<size_t>(n));
+  }
+}
 
 template <typename T>
 class RowWriter {

@@ -1,0 +1,107 @@
+// Moves of lanes between neighbouring vectors of a row, one instruction each on AVX-512, and loads at the ends of rows.
+
+#if defined(BNNS_OPS_POOLING_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef BNNS_OPS_POOLING_LANES_INL_H_
+#undef BNNS_OPS_POOLING_LANES_INL_H_
+#else
+#define BNNS_OPS_POOLING_LANES_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/simd/loops-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using DLane = hn::ScalableTag<float>;
+using VLane = hn::Vec<DLane>;
+using MLane = hn::Mask<DLane>;
+
+constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DLane()));  // our vectors have a fixed length
+
+// Asks for the line of memory at p + kAhead. A page ahead, since the hardware's own prefetching ends with the page; to
+// L2, since fetches to L1 wait for each other (on a Zen 4 a third slower).
+constexpr int64_t kAhead = 1024;
+HWY_INLINE void FetchAhead(const float* p) {
+  __builtin_prefetch(p + kAhead, 0, 2);
+}
+// The lines of n floats.
+HWY_INLINE void FetchAhead(const float* p, int64_t n) {
+  for (int64_t i = 0; i < n; i += 16) FetchAhead(p + i);
+}
+
+// candidate > best ? candidate : best: ties keep the first. On x86 that is what the instruction does.
+HWY_INLINE VLane Larger(VLane candidate, VLane best) {
+#if HWY_ARCH_X86
+  return hn::Max(candidate, best);
+#else
+  return hn::IfThenElse(hn::Gt(candidate, best), candidate, best);
+#endif
+}
+
+HWY_INLINE VLane EvenLanes(VLane low, VLane high) {
+  return hn::ConcatEven(DLane(), high, low);
+}
+HWY_INLINE VLane OddLanes(VLane low, VLane high) {
+  return hn::ConcatOdd(DLane(), high, low);
+}
+
+// The row `low`, `high` moved by one place: without the first element of low, with the first of high.
+HWY_INLINE VLane NextLanes(VLane low, VLane high) {
+#if HWY_TARGET == HWY_AVX3
+  return VLane{
+      _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(high.raw), _mm512_castps_si512(low.raw), 1))};
+#else
+  const DLane d;
+  HWY_ALIGN static constexpr int32_t kPlaces[8] = {1, 2, 3, kLanes == 4 ? 0 : 4, 5, 6, 7, 0};
+  return hn::TableLookupLanes(hn::IfThenElse(hn::FirstN(d, 1), high, low), hn::SetTableIndices(d, kPlaces));
+#endif
+}
+// The other way: `high` with the last element of low before it, without its own last one.
+HWY_INLINE VLane PreviousLanes(VLane low, VLane high) {
+#if HWY_TARGET == HWY_AVX3
+  return VLane{
+      _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(high.raw), _mm512_castps_si512(low.raw), 15))};
+#else
+  const DLane d;
+  HWY_ALIGN static constexpr int32_t kPlaces[8] = {kLanes - 1, 0, 1, 2, 3, 4, 5, 6};
+  return hn::TableLookupLanes(hn::IfThenElse(hn::FirstN(d, kLanes - 1), high, low), hn::SetTableIndices(d, kPlaces));
+#endif
+}
+
+// The elements of two vectors taking turns.
+HWY_INLINE void TakeTurns(VLane even, VLane odd, VLane* low, VLane* high) {
+#if HWY_TARGET == HWY_AVX3
+  const __m512i first = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  const __m512i second = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  *low = VLane{_mm512_permutex2var_ps(even.raw, first, odd.raw)};
+  *high = VLane{_mm512_permutex2var_ps(even.raw, second, odd.raw)};
+#else
+  const DLane d;
+  const VLane a = hn::InterleaveLower(d, even, odd), b = hn::InterleaveUpper(d, even, odd);
+#if HWY_TARGET == HWY_AVX2
+  *low = hn::ConcatLowerLower(d, b, a), *high = hn::ConcatUpperUpper(d, b, a);
+#else
+  static_assert(kLanes == 4);
+  *low = a, *high = b;
+#endif
+#endif
+}
+
+// Lanes [0, n) of p, `other` elsewhere; n may be anything.
+HWY_INLINE VLane LoadLanes(const float* p, int64_t n, VLane other) {
+  const DLane d;
+  if (HWY_LIKELY(n >= kLanes)) return hn::LoadU(d, p);
+  if (n <= 0) return other;
+  return hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(n)), LoadPartial(d, p, static_cast<size_t>(n)), other);
+}
+
+}  // namespace bnns::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // BNNS_OPS_POOLING_LANES_INL_H_
