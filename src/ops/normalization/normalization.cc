@@ -166,17 +166,6 @@ Tensor resolve_affine_delta(const BNNSNDArrayDescriptor* d, const NormalizationP
 
 // ---- moments ----------------------------------------------------------------------------------------------------
 
-void MomentSums::merge(const MomentSums& other) noexcept {
-  if (count == 0) {
-    *this = other;
-    return;
-  }
-  const double distance = other.shift - shift;
-  squares += other.squares + distance * (2 * other.sum + other.count * distance);
-  sum += other.sum + other.count * distance;
-  count += other.count;
-}
-
 double MomentSums::variance() const noexcept {
   const double squared = squares - sum * (sum / count);
   return (squared < 0 ? 0 : squared) / count;  // a NaN stays
@@ -249,15 +238,16 @@ void NormalizationParameters::update_moving(float momentum, const double* mean, 
   sequence_.store(sequence + 2, std::memory_order_release);
 }
 
-void NormalizationState::begin(const NormalizationProblem& problem, size_t batch) {
+void NormalizationState::begin(const NormalizationProblem& problem, size_t batch, const void* y) {
   const size_t values = checked_mul(checked_mul(batch, problem.count(), "batch"), sizeof(float), "the training state");
-  const size_t sets = problem.sets(batch) * sizeof(float);
+  const size_t sets = problem.sets(batch) * sizeof(float), room = checked_add(values, kAlignment, "the training state");
   Buffer new_values, new_rstd;
-  if (values_.bytes() < values) new_values = Buffer(options_, values, "the training state");
+  if (values_.bytes() < room) new_values = Buffer(options_, room, "the training state");
   if (rstd_.bytes() < sets) new_rstd = Buffer(options_, sets, "the training state");
   if (new_values.data()) values_ = std::move(new_values);
   if (new_rstd.data()) rstd_ = std::move(new_rstd);
   batch_ = batch;
+  shift_ = reinterpret_cast<uintptr_t>(y) % kAlignment / sizeof(float);
   ready_ = false;
 }
 

@@ -79,19 +79,22 @@ class NormalizationState {
   explicit NormalizationState(const Options& options) : options_(options) {}
 
   // Makes room for a batch. When memory runs out it throws and keeps what it had; otherwise what it kept is lost.
-  // Allocates only when the batch is larger than any before.
-  void begin(const NormalizationProblem& problem, size_t batch);
+  // Allocates only when the batch is larger than any before. values() gets the place in a cache line that y has: one
+  // loop then writes whole lines of both.
+  void begin(const NormalizationProblem& problem, size_t batch, const void* y);
   void complete() { ready_ = true; }
   // -1 (K21) unless a training pass on `batch` samples is the last one.
   void check_ready(size_t batch) const;
 
-  float* values() const { return values_.as<float>(); }  // batch * count, dense, in memory order of the samples
-  float* rstd() const { return rstd_.as<float>(); }      // sets(batch)
+  float* values() const {
+    return values_.as<float>() + shift_;
+  }                                                  // batch * count, dense, in memory order of the samples
+  float* rstd() const { return rstd_.as<float>(); }  // sets(batch)
 
  private:
   Options options_;
   Buffer values_, rstd_;
-  size_t batch_ = 0;
+  size_t batch_ = 0, shift_ = 0;
   bool ready_ = false;
 };
 

@@ -1,4 +1,4 @@
-// One backward pass by sets and by columns; see normalization_gradient.h.
+// One backward pass by sets; see normalization_gradient.h.
 
 #include "src/ops/normalization/normalization_gradient.h"
 
@@ -16,14 +16,14 @@ BackwardPass::BackwardPass(const NormalizationProblem& problem, const Normalizat
                            size_t n_threads)
     : problem_(problem),
       call_(call),
-      plan_(problem, call.batch),
+      plan_(problem, call.batch, true),
       row_plan_(plan_),
       n_threads_(n_threads),
       values_(state.values()),
       rstd_(state.rstd()),
-      schedule_(plan_, n_threads, bytes()),
+      schedule_(plan_, n_threads, bytes(), 2),
       parameters_wanted_(call.dbeta || call.dgamma),
-      stream_(bytes() / 4 >= kNormalizationStreamBytes && !plan_.by_columns),
+      stream_(bytes() / 4 >= kStreamGradientBytes && !plan_.by_columns),
       source_(Source::values),
       scratch_(scratch),
       lease_(scratch, layout(parameters)),
@@ -40,6 +40,12 @@ BackwardPass::BackwardPass(const NormalizationProblem& problem, const Normalizat
   } else if (normalization_needs_output(problem)) {
     source_ = Source::output;
   }
+  const Rectangle r{0, 0, plan_.block_rows, 1};
+  const bool direct = views_.dy.direct(r) && views_.dx.direct(r) &&
+                      (source_ == Source::none || (source_ == Source::relu && views_.y.direct(r)));
+  block_columns_ = direct ? plan_.rows() * plan_.row_length : kMomentBlock;
+  joined_ = direct && views_.dy.joined() && views_.dx.joined() && (source_ == Source::none || views_.y.joined());
+  bundle_ = joined_ ? schedule_.bundle : 1;
 }
 
 size_t BackwardPass::layout(const NormalizationParameters& parameters) {
@@ -84,11 +90,13 @@ namespace {
 // gamma x^ + beta with the bits of the forward pass: its kernel, with mean 0 and deviation 1.
 void recompute(const GradientBlock& g, const BlockAffine& affine, float* z) {
   const NormalizeBlock block = {
-      g.values, g.values_stride, nullptr, 0, z, g.n, g.rows, g.n, -std::numeric_limits<float>::infinity(), false};
+      g.values, g.values_stride, nullptr, 0, z, g.n, g.rows, g.n, -std::numeric_limits<float>::infinity(), false,
+      false};
   if (affine.gammas) {
     normalize_row_block(block, {}, affine.gammas, affine.betas);
   } else {
-    normalize_block(block, {}, affine.gamma, affine.beta);
+    const ChannelCoefficients numbers{{}, affine.gamma, affine.beta};
+    normalize_channel_block(block, g.n, &numbers);
   }
 }
 
@@ -135,44 +143,19 @@ void BackwardPass::finish_block(const Rectangle& r, const GradientTarget& to) co
 
 // ---- sets ---------------------------------------------------------------------------------------------------------
 
+void BackwardPass::add_sums(size_t set, const Rectangle& r, Rooms* rooms, GradientSums* sums) const {
+  const BlockAffine numbers = affine(set, r);
+  const GradientBlock block = gradients(plan_, views_, r, numbers, rooms);
+  numbers.gammas ? add_scaled_gradient_sums(block, numbers.gammas, sums) : add_gradient_sums(block, sums);
+}
+
 GradientSums BackwardPass::segment_sums(size_t set, size_t segment) const {
   GradientSums sums;
   Rooms rooms;
-  for_each_block(plan_, plan_.segment(set, segment), [&](const Rectangle& r) {
-    const BlockAffine numbers = affine(set, r);
-    const GradientBlock block = gradients(plan_, views_, r, numbers, &rooms);
-    numbers.gammas ? add_scaled_gradient_sums(block, numbers.gammas, &sums) : add_gradient_sums(block, &sums);
-  });
+  for_each_block(plan_, plan_.segment(set, segment), kMomentBlock,
+                 [&](const Rectangle& r) { add_sums(set, r, &rooms, &sums); });
   return sums;
 }
-
-// What the segments of a set sum up to: its coefficients, and its part of dbeta and dgamma.
-class BackwardPass::SetSums {
- public:
-  SetSums(const BackwardPass& pass, size_t set) : pass_(pass), set_(set) {}
-
-  void add(size_t segment, const GradientSums& sums) {
-    const NormalizationPlan& plan = pass_.plan_;
-    double gamma = 1;
-    if (!plan.per_element) {
-      gamma = static_cast<double>(pass_.affine_.gamma[plan.channel(set_, plan.segment(set_, segment).row)]);
-    }
-    h_ += gamma * sums.g;
-    hx_ += gamma * sums.gx;
-    total_.g += sums.g;
-    total_.gx += sums.gx;
-  }
-  GradientCoefficients finish() const {
-    if (pass_.parameters_wanted_ && pass_.plan_.batch_sets) pass_.at<GradientSums>(pass_.totals_at_)[set_] = total_;
-    return pass_.coefficients(set_, h_, hx_);
-  }
-
- private:
-  const BackwardPass& pass_;
-  size_t set_;
-  double h_ = 0, hx_ = 0;
-  GradientSums total_;
-};
 
 // scale lacks gamma, which the rows of a set need not share.
 GradientCoefficients BackwardPass::coefficients(size_t set, double h, double hx) const {
@@ -187,20 +170,21 @@ void BackwardPass::write_block(const Rectangle& r, const GradientBlock& block, c
     gradient_row_block(block, numbers, affine.gammas, to);
   } else {
     numbers.scale *= affine.gamma;
-    gradient_block(block, numbers, to);
+    gradient_channel_block(block, r.columns, &numbers, to);
   }
   finish_block(r, to);
 }
 
 void BackwardPass::write_segment(size_t set, size_t segment, GradientCoefficients numbers) const {
   Rooms rooms;
-  for_each_block(plan_, plan_.segment(set, segment), [&](const Rectangle& r) {
+  for_each_block(plan_, plan_.segment(set, segment), block_columns_, [&](const Rectangle& r) {
     const BlockAffine gamma = affine(set, r);
     write_block(r, gradients(plan_, views_, r, gamma, &rooms), gamma, numbers, rooms.dx);
   });
 }
 
 void BackwardPass::run_set(size_t set) const {
+  if (plan_.grouped() && plan_.pieces == 1 && joined_) return run_group(set);
   SetSums sums(*this, set);
   for (size_t s = 0; s < plan_.segments; ++s) {
     const GradientSums part = segment_sums(set, s);
@@ -214,8 +198,13 @@ void BackwardPass::run_set(size_t set) const {
 void BackwardPass::run_sets() const {
   if (schedule_.split) return run_split();
   parallel_for(schedule_.tasks, schedule_.threads, [&](size_t task, size_t) {
-    const size_t first = task * schedule_.sets_per_task;
-    for (size_t set = first; set < std::min(plan_.sets, first + schedule_.sets_per_task); ++set) run_set(set);
+    const Range sets = schedule_.sets(plan_, task);
+    if (!plan_.side_by_side()) {
+      for (size_t set = sets.begin; set < sets.end; ++set) run_set(set);
+    }
+    for (size_t set = sets.begin; plan_.side_by_side() && set < sets.end; set += bundle_) {
+      run_bundle({set, std::min(sets.end, set + bundle_)}, set + bundle_ < sets.end);
+    }
     if (stream_) hwy::FlushStream();
   });
 }
@@ -236,57 +225,6 @@ void BackwardPass::run_split() const {
     write_segment(task / plan_.segments, task % plan_.segments, numbers[task / plan_.segments]);
     if (stream_) hwy::FlushStream();
   });
-}
-
-// ---- columns ------------------------------------------------------------------------------------------------------
-
-void BackwardPass::run_columns() const {
-  const size_t channels_per_task = kColumns / plan_.plane, tasks = div_up(plan_.channels, channels_per_task);
-  parallel_for(tasks, threads_for(n_threads_, tasks, bytes()), [&](size_t task, size_t) {
-    const size_t first = task * channels_per_task;
-    run_channels(first, std::min(channels_per_task, plan_.channels - first));
-  });
-}
-
-void BackwardPass::run_channels(size_t first_channel, size_t channels) const {
-  const size_t plane = plan_.plane, columns = channels * plane;
-  Rooms rooms;
-  float gammas[kColumns], betas[kColumns];
-  for (size_t j = 0; j < columns; ++j) {
-    gammas[j] = affine_.gamma[first_channel + j / plane];
-    betas[j] = affine_.beta[first_channel + j / plane];
-  }
-  BlockAffine numbers;
-  numbers.gammas = gammas;
-  numbers.betas = betas;
-  const auto rows_at = [&](size_t row) {
-    return Rectangle{row, first_channel * plane, std::min(kColumnRows, plan_.batch - row), columns};
-  };
-  GradientSums sums[kColumns];
-  for (size_t row = 0; row < plan_.batch; row += kColumnRows) {
-    add_column_gradient_sums(gradients(plan_, views_, rows_at(row), numbers, &rooms), sums);
-  }
-  ColumnGradientCoefficients set;
-  for (size_t c = 0; c < channels; ++c) {
-    GradientSums total;
-    for (size_t j = c * plane; j < (c + 1) * plane; ++j) total.g += sums[j].g, total.gx += sums[j].gx;
-    const size_t channel = first_channel + c;
-    if (parameters_wanted_) at<GradientSums>(totals_at_)[channel] = total;
-    const double gamma = static_cast<double>(affine_.gamma[channel]);
-    const GradientCoefficients one = coefficients(channel, gamma * total.g, gamma * total.gx);
-    for (size_t j = c * plane; j < (c + 1) * plane; ++j) {
-      set.scale[j] = one.scale * gammas[j];
-      set.slope[j] = one.slope;
-      set.offset[j] = one.offset;
-    }
-  }
-  for (size_t row = 0; call_.dx && row < plan_.batch; row += kColumnRows) {
-    const Rectangle r = rows_at(row);
-    const GradientBlock block = gradients(plan_, views_, r, numbers, &rooms);
-    const GradientTarget to = target(r, rooms.dx);
-    gradient_column_block(block, set, to);
-    finish_block(r, to);
-  }
 }
 
 void normalization_backward(const NormalizationProblem& problem, const NormalizationParameters& parameters,

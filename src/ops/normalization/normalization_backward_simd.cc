@@ -1,6 +1,6 @@
 // Backward: dx = scale g + slope x^ + offset.
 //
-// Three kernels share the loop, as in normalization_simd.cc: one set for the block, gamma along the row, everything per
+// Three kernels share the loop, as in normalization_simd.cc: numbers per channel, gamma along the row, everything per
 // column.
 
 #include "src/ops/normalization/normalization_kernels.h"
@@ -20,14 +20,30 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // What multiplies g, multiplies x^, and is added, for the vector at i.
 template <class D>
-struct OneSetGradient {
+struct PerChannelGradient {  // as PerChannel of normalization_simd.cc
   D d;
+  const GradientCoefficients* channel;
+  size_t plane, end;
   hn::Vec<D> scale, slope, offset;
-  HWY_ATTR HWY_INLINE hn::Vec<D> operator()(hn::Vec<D> g, hn::Vec<D> x, size_t) const {
-    return hn::MulAdd(scale, g, hn::MulAdd(slope, x, offset));
+
+  HWY_ATTR HWY_INLINE PerChannelGradient(D tag, const GradientCoefficients* first, size_t columns)
+      : d(tag), channel(first), plane(columns), end(columns) {
+    SetNumbers();
   }
-  HWY_ATTR HWY_INLINE hn::Vec<D> operator()(hn::Vec<D> g, hn::Vec<D> x, size_t, size_t) const {
-    return hn::MulAdd(scale, g, hn::MulAdd(slope, x, offset));
+  HWY_ATTR HWY_INLINE void SetNumbers() {
+    scale = hn::Set(d, channel->scale), slope = hn::Set(d, channel->slope), offset = hn::Set(d, channel->offset);
+  }
+  HWY_ATTR HWY_INLINE hn::Vec<D> operator()(hn::Vec<D> g, hn::Vec<D> x, size_t i, size_t count) {
+    if (HWY_LIKELY(i + count <= end)) return hn::MulAdd(scale, g, hn::MulAdd(slope, x, offset));
+    const auto last = hn::FirstN(d, end - i);
+    const auto a = scale, b = slope, c = offset;
+    ++channel, end += plane;
+    SetNumbers();
+    return hn::MulAdd(hn::IfThenElse(last, a, scale), g,
+                      hn::MulAdd(hn::IfThenElse(last, b, slope), x, hn::IfThenElse(last, c, offset)));
+  }
+  HWY_ATTR HWY_INLINE hn::Vec<D> operator()(hn::Vec<D> g, hn::Vec<D> x, size_t i) {
+    return (*this)(g, x, i, hn::Lanes(d));
   }
 };
 
@@ -59,27 +75,38 @@ struct PerColumnGradient {
 };
 
 template <class D, class Row, class F>
-HWY_INLINE void GradientPart(D d, const Row& row, float* dx, size_t i, size_t count, bool add, const F& f) {
+HWY_INLINE void GradientPart(D d, const Row& row, float* dx, size_t i, size_t count, bool add, F& f) {
   auto out = f(row.G(i, count), row.X(i, count), i, count);
   if (add) out = hn::Add(LoadPartial(d, dx + i, count), out);
   StorePartial(d, out, dx + i, count);
 }
 
+// The whole vectors from i on; returns where they end.
+template <bool kStream, class D, class Row, class F>
+HWY_INLINE size_t GradientVectors(D d, const Row& row, float* dx, size_t i, size_t n, size_t ahead, F& f) {
+  const size_t N = hn::Lanes(d);
+  for (; i + N <= n; i += N) {
+    if (ahead) row.Fetch(i + ahead);
+    const auto out = f(row.G(i), row.X(i), i);
+    kStream ? hn::Stream(out, d, dx + i) : hn::StoreU(out, d, dx + i);
+  }
+  return i;
+}
+
 template <class D, class Row, class F>
-HWY_INLINE void GradientOfRow(D d, const Row& row, float* dx, size_t n, bool add, bool stream, const F& f) {
+HWY_INLINE void GradientOfRow(D d, const Row& row, float* dx, size_t n, const GradientTarget& to, size_t ahead, F f) {
   const size_t N = hn::Lanes(d);
   size_t i = 0;
-  if (add) {
+  if (to.add) {
     for (; i + N <= n; i += N) hn::StoreU(hn::Add(hn::LoadU(d, dx + i), f(row.G(i), row.X(i), i)), d, dx + i);
-  } else if (stream) {
-    const size_t past = reinterpret_cast<uintptr_t>(dx) / sizeof(float) % N, head = past ? N - past : 0;
-    if (n >= head + N) {
-      if (head) GradientPart(d, row, dx, 0, head, false, f);
-      for (i = head; i + N <= n; i += N) hn::Stream(f(row.G(i), row.X(i), i), d, dx + i);
-    }
+  } else if (n >= 4 * N) {  // streaming stores need their alignment, others are faster there
+    const size_t past = reinterpret_cast<uintptr_t>(dx) / sizeof(float) % N;
+    if (past) GradientPart(d, row, dx, 0, i = N - past, false, f);
+    i = to.stream ? GradientVectors<true>(d, row, dx, i, n, ahead, f)
+                  : GradientVectors<false>(d, row, dx, i, n, ahead, f);
   }
-  for (; i + N <= n; i += N) hn::StoreU(f(row.G(i), row.X(i), i), d, dx + i);
-  if (i < n) GradientPart(d, row, dx, i, n - i, add, f);
+  if (!to.add) i = GradientVectors<false>(d, row, dx, i, n, ahead, f);
+  if (i < n) GradientPart(d, row, dx, i, n - i, to.add, f);
 }
 
 template <class D, class F>
@@ -87,17 +114,17 @@ HWY_INLINE void GradientRows(D d, const GradientBlock& b, const GradientTarget& 
   for (size_t r = 0; r < b.rows; ++r) {
     float* dx = to.dx + r * to.dx_stride;
     if (b.y) {
-      GradientOfRow(d, RowAt<true>(d, b, r), dx, b.n, to.add, to.stream, f);
+      GradientOfRow(d, RowAt<true>(d, b, r), dx, b.n, to, b.ahead, f);
     } else {
-      GradientOfRow(d, RowAt<false>(d, b, r), dx, b.n, to.add, to.stream, f);
+      GradientOfRow(d, RowAt<false>(d, b, r), dx, b.n, to, b.ahead, f);
     }
   }
 }
 
-void GradientOneSet(const GradientBlock& b, const GradientCoefficients& s, const GradientTarget& to) {
+void GradientOfChannels(const GradientBlock& b, size_t plane, const GradientCoefficients* channels,
+                        const GradientTarget& to) {
   const hn::ScalableTag<float> d;
-  GradientRows(d, b, to,
-               OneSetGradient<decltype(d)>{d, hn::Set(d, s.scale), hn::Set(d, s.slope), hn::Set(d, s.offset)});
+  GradientRows(d, b, to, PerChannelGradient<decltype(d)>(d, channels, plane));
 }
 
 void GradientAlongRow(const GradientBlock& b, const GradientCoefficients& s, const float* gamma,
@@ -118,8 +145,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-void gradient_block(const GradientBlock& block, const GradientCoefficients& set, const GradientTarget& to) noexcept {
-  BNNS_DISPATCH(GradientOneSet)(block, set, to);
+void gradient_channel_block(const GradientBlock& block, size_t plane, const GradientCoefficients* channels,
+                            const GradientTarget& to) noexcept {
+  BNNS_DISPATCH(GradientOfChannels)(block, plane, channels, to);
 }
 
 void gradient_row_block(const GradientBlock& block, const GradientCoefficients& set, const float* gamma,

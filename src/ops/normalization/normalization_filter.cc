@@ -47,7 +47,7 @@ void NormalizationFilter::apply(size_t batch, const void* in, size_t in_stride, 
   if (!training) return normalization_forward(p, parameters_, call, scratch_, options_.n_threads);
 
   const std::lock_guard lock(mutex_);
-  state_.begin(p, batch);
+  state_.begin(p, batch, out);
   call.state = &state_;
   normalization_forward(p, parameters_, call, scratch_, options_.n_threads);
   state_.complete();

@@ -41,6 +41,11 @@ struct RowOfGradients {
     if constexpr (kRelu) return Relu(LoadPartial(d, y + i, count), vdy);
     return vdy;
   }
+  HWY_ATTR HWY_INLINE void Fetch(size_t i) const {  // to L2
+    __builtin_prefetch(dy + i, 0, 2);
+    __builtin_prefetch(values + i, 0, 2);
+    if (kRelu) __builtin_prefetch(y + i, 0, 2);
+  }
   HWY_ATTR HWY_INLINE hn::Vec<D> X(size_t i) const { return hn::LoadU(d, values + i); }
   HWY_ATTR HWY_INLINE hn::Vec<D> X(size_t i, size_t count) const { return LoadPartial(d, values + i, count); }
 };

@@ -1,8 +1,9 @@
 // One backward pass, as the files of this operator share it.
 //
-// g = dy act' block by block, the sums of a set, dx, and the gradients of beta and gamma. Three ways through a pass:
+// g = dy act' block by block, the sums of a set, dx, and the gradients of beta and gamma. Ways through a pass:
 //   sets      sums of g and g x^, then dx, set by set while dy and x^ are in cache; dbeta and dgamma come from the same
 //             sums where a channel has one pair of gamma and beta (batch, instance, group)
+//   bundles   neighbouring sets that lie side by side, and channels of a group, together
 //   columns   batch normalization of short planes: the same for kColumns neighbouring values of every sample
 //   rows      gamma and beta along the row (layer, short groups): dbeta and dgamma are sums over rows. Rows up to
 //             kRowSums values are read once: sums, dx and these sums together; longer ones in a pass of their own.
@@ -63,8 +64,9 @@ class BackwardPass {
   GradientTarget target(const Rectangle& r, float* room) const;
   void finish_block(const Rectangle& r, const GradientTarget& to) const;
 
-  // normalization_backward.cc: sets and columns
+  // normalization_backward.cc: blocks and sets
   GradientCoefficients coefficients(size_t set, double h, double hx) const;
+  void add_sums(size_t set, const Rectangle& r, Rooms* rooms, GradientSums* sums) const;
   GradientSums segment_sums(size_t set, size_t segment) const;
   void write_segment(size_t set, size_t segment, GradientCoefficients numbers) const;
   void write_block(const Rectangle& r, const GradientBlock& block, const BlockAffine& affine,
@@ -72,6 +74,10 @@ class BackwardPass {
   void run_set(size_t set) const;
   void run_sets() const;
   void run_split() const;
+
+  // normalization_backward_bundles.cc: sets side by side, groups, columns
+  void run_bundle(Range sets, bool more) const;
+  void run_group(size_t set) const;
   void run_columns() const;
   void run_channels(size_t first_channel, size_t channels) const;
 
@@ -91,13 +97,42 @@ class BackwardPass {
   const float* values_;
   const float* rstd_;
   Schedule schedule_;
-  bool parameters_wanted_, stream_;
+  size_t bundle_, block_columns_;  // of the second pass: what goes through no room need not be cut
+  bool parameters_wanted_, stream_, joined_;
   Source source_;
   size_t affine_at_ = 0, totals_at_ = 0, table_at_ = 0, coefficients_at_ = 0;
   ScratchShelf& scratch_;
   ScratchShelf::Lease lease_;
   Affine affine_;
   Views views_;
+};
+
+// What the segments of a set sum up to: its coefficients, and its part of dbeta and dgamma.
+class BackwardPass::SetSums {
+ public:
+  SetSums(const BackwardPass& pass, size_t set) : pass_(pass), set_(set) {}
+
+  void add(size_t segment, const GradientSums& sums) {
+    const NormalizationPlan& plan = pass_.plan_;
+    double gamma = 1;
+    if (!plan.per_element) {
+      gamma = static_cast<double>(pass_.affine_.gamma[plan.channel(set_, plan.segment(set_, segment).row)]);
+    }
+    h_ += gamma * sums.g;
+    hx_ += gamma * sums.gx;
+    total_.g += sums.g;
+    total_.gx += sums.gx;
+  }
+  GradientCoefficients finish() const {
+    if (pass_.parameters_wanted_ && pass_.plan_.batch_sets) pass_.at<GradientSums>(pass_.totals_at_)[set_] = total_;
+    return pass_.coefficients(set_, h_, hx_);
+  }
+
+ private:
+  const BackwardPass& pass_;
+  size_t set_;
+  double h_ = 0, hx_ = 0;
+  GradientSums total_;
 };
 
 }  // namespace bnns

@@ -16,7 +16,16 @@ struct MomentSums {
   double count = 0, shift = 0, sum = 0, squares = 0;  // sum of (x - shift), sum of (x - shift)^2
 
   // Merging in another order gives other bits: merge in index order.
-  void merge(const MomentSums& other) noexcept;
+  void merge(const MomentSums& other) noexcept {
+    if (count == 0) {
+      *this = other;
+      return;
+    }
+    const double distance = other.shift - shift;
+    squares += other.squares + distance * (2 * other.sum + other.count * distance);
+    sum += other.sum + other.count * distance;
+    count += other.count;
+  }
   double mean() const noexcept { return shift + sum / count; }
   double variance() const noexcept;  // of the population; not below 0
 };
@@ -25,6 +34,9 @@ struct MomentSums {
 // values keep the error of the variance below 40 eps; merge the blocks of a set.
 inline constexpr size_t kMomentBlock = 1024;
 MomentSums moments_of_block(const float* x, size_t rows, size_t stride, size_t n) noexcept;
+// Merges into sums[c] the moments of columns [c plane, (c + 1) plane), in blocks of at most kMomentBlock columns.
+void merge_channel_moments(const float* x, size_t rows, size_t stride, size_t plane, size_t channels,
+                           MomentSums* sums) noexcept;
 
 // Merges the moments of each column of a block into sums[column]: at most kColumnRows rows, at most kColumns columns.
 // For values whose channels are neighbours (a fully connected first stage).
@@ -48,11 +60,17 @@ struct NormalizeBlock {
   float* y;  // may be x
   size_t y_stride;
   size_t rows, n;
-  float floor;  // y = max(floor, ...): 0 is ReLU, -infinity nothing
-  bool stream;  // values and y bypass the cache where their alignment allows
+  float floor;                   // y = max(floor, ...): 0 is ReLU, -infinity nothing
+  bool stream_values, stream_y;  // bypass the cache where their alignment allows
+  size_t ahead = 0;              // what the caller reads next is so many values behind x: it is fetched; 0: nothing
 };
-// One gamma and beta for the block.
-void normalize_block(const NormalizeBlock& block, const SetCoefficients& set, float gamma, float beta) noexcept;
+// Columns [c plane, (c + 1) plane) have the numbers of channel c; n is a multiple of plane, which has at least a
+// vector's lanes unless it is n.
+struct ChannelCoefficients {
+  SetCoefficients set;
+  float gamma, beta;
+};
+void normalize_channel_block(const NormalizeBlock& block, size_t plane, const ChannelCoefficients* channels) noexcept;
 // gamma and beta have n values.
 void normalize_row_block(const NormalizeBlock& block, const SetCoefficients& set, const float* gamma,
                          const float* beta) noexcept;
@@ -72,12 +90,15 @@ struct GradientBlock {
   const float* values;
   size_t values_stride;
   size_t rows, n;
+  size_t ahead = 0;  // as in NormalizeBlock
 };
 struct GradientSums {
   double g = 0, gx = 0;  // sum of g, sum of g x^
 };
 // f32 sums inside a block (at most kMomentBlock values), added to *sums.
 void add_gradient_sums(const GradientBlock& block, GradientSums* sums) noexcept;
+// The same for each channel of `plane` columns, added to sums[channel] in blocks of at most kMomentBlock columns.
+void add_channel_gradient_sums(const GradientBlock& block, size_t plane, GradientSums* sums) noexcept;
 // The same with gamma[j] g for g.
 void add_scaled_gradient_sums(const GradientBlock& block, const float* gamma, GradientSums* sums) noexcept;
 // One row: the same, gamma may be NULL (1), and g and g x^ themselves are added to sums over rows, n values each.
@@ -98,7 +119,9 @@ struct GradientTarget {
   size_t dx_stride;
   bool add, stream;
 };
-void gradient_block(const GradientBlock& block, const GradientCoefficients& set, const GradientTarget& to) noexcept;
+// Columns have their channel's numbers, as in normalize_channel_block.
+void gradient_channel_block(const GradientBlock& block, size_t plane, const GradientCoefficients* channels,
+                            const GradientTarget& to) noexcept;
 // scale gamma[j] instead of scale.
 void gradient_row_block(const GradientBlock& block, const GradientCoefficients& set, const float* gamma,
                         const GradientTarget& to) noexcept;

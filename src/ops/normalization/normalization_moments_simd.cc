@@ -138,6 +138,15 @@ MomentSums moments_of_block(const float* x, size_t rows, size_t stride, size_t n
   return {static_cast<double>(rows * n), sums[0], sums[1], sums[2]};
 }
 
+void merge_channel_moments(const float* x, size_t rows, size_t stride, size_t plane, size_t channels,
+                           MomentSums* sums) noexcept {
+  for (size_t c = 0; c < channels; ++c) {
+    for (size_t i = 0; i < plane; i += kMomentBlock) {
+      sums[c].merge(moments_of_block(x + c * plane + i, rows, stride, HWY_MIN(kMomentBlock, plane - i)));
+    }
+  }
+}
+
 void merge_column_moments(const float* x, size_t rows, size_t stride, size_t columns, MomentSums* sums) noexcept {
   float shift[kColumns], sum[kColumns], squares[kColumns];
   BNNS_DISPATCH(MomentsOfColumns)(x, rows, stride, columns, shift, sum, squares);

@@ -31,7 +31,7 @@ NormalizationPass::NormalizationPass(const NormalizationProblem& problem, Normal
   }
   values_stride_ = problem.count();
   if (call.state) {
-    call.state->begin(problem, call.batch);
+    call.state->begin(problem, call.batch, call.y);
     values_ = call.state->values();
   } else if (y_elements_.direct()) {  // normalised in place
     values_ = static_cast<float*>(call.y);
@@ -173,11 +173,12 @@ void NormalizationPass::write_run(size_t sample, size_t first, size_t n, const f
   float room[kMomentBlock];
   void* base = element_at(call_.y, problem_.y.type, sample * call_.y_stride);
   float* y = y_elements_.target(base, first, room);
-  const NormalizeBlock block = {x, 0, nullptr, 0, y, 0, 1, n, activation_floor(problem_.activation), false};
+  const NormalizeBlock block = {x, 0, nullptr, 0, y, 0, 1, n, activation_floor(problem_.activation), false, false};
   if (columns) {
     normalize_column_block(block, *columns);
   } else {
-    normalize_block(block, at<SetCoefficients>(coefficients_at_)[channel], gamma_[channel], beta_[channel]);
+    const ChannelCoefficients numbers{at<SetCoefficients>(coefficients_at_)[channel], gamma_[channel], beta_[channel]};
+    normalize_channel_block(block, n, &numbers);
   }
   if (needs_activation_pass(problem_.activation)) activation_forward(problem_.activation, y, y, n);
   y_elements_.write(base, first, n, y);

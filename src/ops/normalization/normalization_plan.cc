@@ -35,7 +35,7 @@ bool is_read_in_place(const Tensor& t, size_t length) {
 
 }  // namespace
 
-NormalizationPlan::NormalizationPlan(const NormalizationProblem& p, size_t batch_size)
+NormalizationPlan::NormalizationPlan(const NormalizationProblem& p, size_t batch_size, bool by_channel)
     : batch(batch_size),
       by_columns(false),
       per_element(false),
@@ -77,10 +77,11 @@ NormalizationPlan::NormalizationPlan(const NormalizationProblem& p, size_t batch
       break;
   }
   sets = p.sets(batch);
-  block_rows = batch_sets ? std::max<size_t>(1, kMomentBlock / set_columns) : 1;
+  const bool joins_rows = batch_sets || (set_rows > 1 && !by_channel);
+  block_rows = joins_rows ? std::max<size_t>(1, kMomentBlock / set_columns) : 1;
   pieces = div_up(set_columns, kSegment);
   segment_columns = pieces > 1 ? kSegment : set_columns;
-  segment_rows = pieces > 1 || !batch_sets ? 1 : round_up(div_up(kSegment, set_columns), block_rows);
+  segment_rows = pieces > 1 || !joins_rows ? 1 : round_up(div_up(kSegment, set_columns), block_rows);
   segments = div_up(set_rows, segment_rows) * pieces;
 }
 
@@ -151,10 +152,14 @@ Affine::Affine(const NormalizationPlan& plan, const NormalizationParameters& par
   beta = values(b, 0);
 }
 
-Schedule::Schedule(const NormalizationPlan& plan, size_t n_threads, size_t bytes) {
+Schedule::Schedule(const NormalizationPlan& plan, size_t n_threads, size_t bytes, size_t operands) {
   threads = threads_for(n_threads, plan.sets * plan.segments, bytes);
   split = plan.segments > 1 && threads > 1 && plan.sets < 2 * threads;
-  sets_per_task = std::max<size_t>(1, kTaskValues / plan.set_count());
+  // Bundles give batch sets longer runs of each sample; other sets are runs already and only share calls.
+  const size_t fit = (plan.batch_sets ? kBundleValues : kMomentBlock * 8) / operands / plan.set_count();
+  const size_t fair = std::max<size_t>(1, plan.sets / (4 * threads));  // tasks end together
+  bundle = std::clamp<size_t>(fit, 1, std::min(kMostSets, fair));
+  sets_per_task = fair / bundle * bundle;
   tasks = div_up(plan.sets, sets_per_task);
 }
 

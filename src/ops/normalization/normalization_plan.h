@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
 #include "src/core/checked.h"
@@ -26,11 +27,18 @@ namespace bnns {
 
 inline constexpr size_t kShortPlane = 16;            // an AVX-512 vector: shorter rows waste lanes
 inline constexpr size_t kSegment = size_t{1} << 17;  // 512 KiB: half of a typical L2
-inline constexpr size_t kTaskValues = 16 * 1024;     // small sets are bundled to this size
+inline constexpr size_t kBundleValues = 96 * 1024;   // small sets are bundled to this size: 384 KiB
+inline constexpr size_t kMostSets = 64;              // per bundle
 
-// From here on a tensor does not stay in cache until its next reader: writing past the cache saves reading it first.
-// One core of a Zen 4: at 25 MB forward 5.5 -> 5.1 ms, backward 6.4 -> 5.4; at 6 MB forward 0.63 -> 1.0, so not there.
-inline constexpr size_t kNormalizationStreamBytes = size_t{8} << 20;
+// Tensors from these sizes on are written past the cache, which saves reading them first. Two cores of a Zen 4 with
+// 32 MiB of L3. x^ has no reader before backward and leaves L3 to y: 32x256x14x14 (6 MB) forward with both past the
+// cache 0.48 ms, x^ alone 0.30; backward with dx past it 0.32, else 0.27. Sets in strides: both win from 8 MiB on (a
+// model of the loop on 32x64x56x56: y in cache 2.4 ms, past it 1.3). Sets that are one run: training keeps y in cache
+// longer (group 4x320x64x64: 1.67 -> 1.36 ms), inference does not (0.85 -> 0.97).
+inline constexpr size_t kStreamStateBytes = size_t{4} << 20;
+inline constexpr size_t kStreamOutputBytes = size_t{8} << 20;
+inline constexpr size_t kStreamRunBytes = size_t{32} << 20;
+inline constexpr size_t kStreamGradientBytes = size_t{8} << 20;
 
 struct Rectangle {
   size_t row, column, rows, columns;
@@ -44,10 +52,11 @@ struct NormalizationPlan {
   bool batch_sets;   // batch: a set spans all samples
   size_t channels, plane, groups;
   size_t affine_length;  // how many values gamma and beta have as the kernels read them
-  size_t block_rows;     // rows of a block; more than 1 only for short rows of batch sets
+  size_t block_rows;     // rows of a block; more than 1 only for short rows of batch sets and groups
   size_t pieces, segment_rows, segment_columns, segments;  // of a set
 
-  NormalizationPlan(const NormalizationProblem& p, size_t batch);
+  // by_channel: sums are wanted for each channel of a group, as in backward, not of the group alone.
+  NormalizationPlan(const NormalizationProblem& p, size_t batch, bool by_channel = false);
 
   size_t rows() const { return batch * rows_per_sample; }
   size_t set_count() const { return set_rows * set_columns; }
@@ -56,18 +65,28 @@ struct NormalizationPlan {
     return {(batch_sets ? 0 : set * set_rows) + row, (batch_sets ? set * set_columns : 0) + column,
             std::min(segment_rows, set_rows - row), std::min(segment_columns, set_columns - column)};
   }
+  // Neighbouring sets of one row per sample lie side by side: [c, c + columns) of rows of the sets from `set` on,
+  // counted from the first one's beginning.
+  bool grouped() const { return !batch_sets && set_rows > 1; }
+  bool side_by_side() const {
+    return segments == 1 && !grouped() && set_columns == plane && plane >= kShortPlane && !per_element;
+  }
+  Rectangle beside(size_t set, size_t row, size_t c, size_t columns) const {
+    const size_t rows = std::min(block_rows, set_rows - row);
+    return batch_sets ? Rectangle{row, set * set_columns + c, rows, columns} : Rectangle{set, c, rows, columns};
+  }
   // Where gamma and beta of a row begin (per_element), and the channel of a row (otherwise).
   size_t affine_offset(size_t set) const { return affine_length == set_columns ? 0 : set % groups * set_columns; }
   size_t channel(size_t set, size_t row) const { return batch_sets ? set : row % channels; }
 };
 
-// Runs body(block) over the blocks of a segment, in order.
+// Runs body(block) over the blocks of a segment, in order. Sums need blocks of at most kMomentBlock columns.
 template <class Body>
-void for_each_block(const NormalizationPlan& plan, const Rectangle& segment, Body&& body) {
+void for_each_block(const NormalizationPlan& plan, const Rectangle& segment, size_t block_columns, Body&& body) {
   for (size_t r = 0; r < segment.rows; r += plan.block_rows) {
     const size_t rows = std::min(plan.block_rows, segment.rows - r);
-    for (size_t c = 0; c < segment.columns; c += kMomentBlock) {
-      body(Rectangle{segment.row + r, segment.column + c, rows, std::min(kMomentBlock, segment.columns - c)});
+    for (size_t c = 0; c < segment.columns; c += block_columns) {
+      body(Rectangle{segment.row + r, segment.column + c, rows, std::min(block_columns, segment.columns - c)});
     }
   }
 }
@@ -89,6 +108,8 @@ class MatrixView {
   MatrixView() = default;
   MatrixView(const NormalizationPlan& plan, const Tensor& sample, const void* base, size_t stride);
 
+  // Whether neighbouring sets of a plan's side_by_side() can be used in place as one.
+  bool joined() const { return dense_ && uniform_; }
   bool direct(const Rectangle& r) const { return direct_ && (r.rows == 1 || uniform_); }
   ConstMatrix read(const Rectangle& r, float* room) const {
     if (direct(r)) return {address(r), stride_};
@@ -130,13 +151,39 @@ struct Affine {
   static size_t room_floats(const NormalizationPlan& plan, const NormalizationParameters& parameters);
 };
 
-// The batch as tasks of whole sets (bundled when small), or, when there are fewer sets than would keep the threads
-// busy, as segments: then the sums of all segments are made before any of them is normalised.
+// The batch as tasks of whole sets, or, when there are fewer sets than would keep the threads busy, as segments: then
+// the sums of all segments are made before any of them is normalised.
+//
+// A task runs through its sets in bundles that stay in L2 between the two passes. Sets of a batch lie side by side in
+// every sample: a bundle is read in runs of its whole width, and the second pass fetches the next bundle's while it
+// writes.
 struct Schedule {
-  size_t threads, sets_per_task, tasks;
+  size_t threads, bundle, sets_per_task, tasks;  // bundle <= kMostSets
   bool split;
-  Schedule(const NormalizationPlan& plan, size_t n_threads, size_t bytes);
+  // operands: how many arrays the second pass of a set reads.
+  Schedule(const NormalizationPlan& plan, size_t n_threads, size_t bytes, size_t operands);
+  Range sets(const NormalizationPlan& plan, size_t task) const {
+    return {task * sets_per_task, std::min(plan.sets, (task + 1) * sets_per_task)};
+  }
 };
+
+// Batch normalization of short planes: runs body(first channel, channels) on as many channels as kColumns have room
+// for. Runs of single values begin where a cache line of `lead` does, after a shorter first one, and a thread gets many
+// neighbours, not every other one: threads that share the lines between their columns in every row wait for each other.
+template <class Body>
+void for_each_column_run(const NormalizationPlan& plan, const float* lead, size_t n_threads, size_t bytes,
+                         Body&& body) {
+  const size_t width = kColumns / plan.plane;
+  const size_t early = plan.plane == 1 ? reinterpret_cast<uintptr_t>(lead) % kAlignment / sizeof(float) : 0;
+  const size_t runs = div_up(plan.channels + early, width);
+  const size_t threads = threads_for(n_threads, runs, bytes), per_task = div_up(runs, 2 * threads);
+  parallel_for(div_up(runs, per_task), threads, [&](size_t task, size_t) {
+    for (size_t run = task * per_task; run < std::min(runs, (task + 1) * per_task); ++run) {
+      const size_t first = run ? run * width - early : 0;
+      body(first, std::min(plan.channels, (run + 1) * width - early) - first);
+    }
+  });
+}
 
 // ReLU and nothing are a floor of the kernels; every other function is a pass of its own over the block.
 inline bool is_relu(const Activation& a) {

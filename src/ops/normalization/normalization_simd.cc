@@ -29,17 +29,39 @@ HWY_INLINE Normalized<V> Normalize(V x, V high, V low, V rstd, V gamma, V beta, 
   return {values, hn::Max(floor, hn::MulAdd(gamma, values, beta))};
 }
 
-// Same numbers for every value.
+// One set of numbers per channel of `plane` columns. Columns are asked for in order. A vector that reaches into the
+// next channel takes the numbers of each lane's own one: the channels of a sample are one run of whole, aligned
+// vectors, however odd their planes.
 template <class D>
-struct OneSet {
+struct PerChannel {
   D d;
-  hn::Vec<D> high, low, rstd, gamma, beta, floor;
-  HWY_ATTR HWY_INLINE Normalized<hn::Vec<D>> operator()(hn::Vec<D> x, size_t) const {
-    return Normalize(x, high, low, rstd, gamma, beta, floor);
+  const ChannelCoefficients* channel;
+  size_t plane, end;
+  hn::Vec<D> floor, high, low, rstd, gamma, beta;
+
+  HWY_ATTR HWY_INLINE PerChannel(D tag, const ChannelCoefficients* first, size_t columns, float least)
+      : d(tag), channel(first), plane(columns), end(columns), floor(hn::Set(tag, least)) {
+    SetNumbers();
   }
-  HWY_ATTR HWY_INLINE Normalized<hn::Vec<D>> operator()(hn::Vec<D> x, size_t, size_t) const {
-    return Normalize(x, high, low, rstd, gamma, beta, floor);
+  HWY_ATTR HWY_INLINE void SetNumbers() {
+    high = hn::Set(d, channel->set.mean_high);
+    low = hn::Set(d, channel->set.mean_low);
+    rstd = hn::Set(d, channel->set.rstd);
+    gamma = hn::Set(d, channel->gamma);
+    beta = hn::Set(d, channel->beta);
   }
+  HWY_ATTR HWY_INLINE Normalized<hn::Vec<D>> operator()(hn::Vec<D> x, size_t i, size_t count) {
+    auto h = high, l = low, r = rstd, g = gamma, b = beta;
+    if (HWY_UNLIKELY(i + count > end)) {
+      const auto last = hn::FirstN(d, end - i);  // lanes of the channel that ends here
+      ++channel, end += plane;
+      SetNumbers();
+      h = hn::IfThenElse(last, h, high), l = hn::IfThenElse(last, l, low), r = hn::IfThenElse(last, r, rstd);
+      g = hn::IfThenElse(last, g, gamma), b = hn::IfThenElse(last, b, beta);
+    }
+    return Normalize(x, h, l, r, g, b, floor);  // once: gcc 12 passes a value returned in two places through memory
+  }
+  HWY_ATTR HWY_INLINE Normalized<hn::Vec<D>> operator()(hn::Vec<D> x, size_t i) { return (*this)(x, i, hn::Lanes(d)); }
 };
 
 // gamma and beta along the row.
@@ -75,64 +97,68 @@ struct PerColumn {
 };
 
 template <bool kKeep, class D, class F>
-HWY_INLINE void NormalizePart(D d, const float* x, float* values, float* y, size_t i, size_t count, const F& f) {
+HWY_INLINE void NormalizePart(D d, const float* x, float* values, float* y, size_t i, size_t count, F& f) {
   const auto out = f(LoadPartial(d, x + i, count), i, count);
   if (kKeep) StorePartial(d, out.values, values + i, count);
   StorePartial(d, out.y, y + i, count);
 }
 
-template <bool kKeep, class D, class F>
-HWY_INLINE void NormalizeRow(D d, const float* x, float* values, float* y, size_t n, bool stream, const F& f) {
+template <bool kStream, class D>
+HWY_INLINE void Put(D d, hn::Vec<D> v, float* to) {
+  kStream ? hn::Stream(v, d, to) : hn::StoreU(v, d, to);
+}
+
+// The whole vectors from i on; returns where they end.
+template <bool kKeep, bool kStreamValues, bool kStreamY, class D, class F>
+HWY_INLINE size_t NormalizeVectors(D d, const float* x, float* values, float* y, size_t i, size_t n, size_t ahead,
+                                   F& f) {
   const size_t N = hn::Lanes(d);
+  for (; i + N <= n; i += N) {
+    if (ahead) __builtin_prefetch(x + i + ahead, 0, 2);  // to L2, whose next reader sums it up
+    const auto out = f(hn::LoadU(d, x + i), i);
+    if (kKeep) Put<kStreamValues>(d, out.values, values + i);
+    Put<kStreamY>(d, out.y, y + i);
+  }
+  return i;
+}
+
+template <bool kKeep, class D, class F>
+HWY_INLINE void NormalizeRow(D d, const NormalizeBlock& b, size_t row, F f) {
+  const float* x = b.x + row * b.x_stride;
+  float* values = kKeep ? b.values + row * b.values_stride : nullptr;
+  float* y = b.y + row * b.y_stride;
+  const size_t n = b.n;
+  const bool stream_values = kKeep && b.stream_values;
+  const size_t N = hn::Lanes(d);
+  const auto past = [N](const float* p) { return reinterpret_cast<uintptr_t>(p) / sizeof(float) % N; };
   size_t i = 0;
-  if (stream) {
-    // Streaming stores need whole vectors at their alignment: a partial one first takes x^ there. y follows if it can.
-    const size_t past = reinterpret_cast<uintptr_t>(kKeep ? values : y) / sizeof(float) % N;
-    const size_t head = past ? N - past : 0;
+  if (stream_values || b.stream_y || n >= 4 * N) {
+    // Streaming stores need whole vectors at their alignment, and others are faster there: a partial one first takes x^
+    // there, or y. The state keeps x^ at the alignment of y, so that both arrive.
+    const float* lead = stream_values ? values : y;
+    const size_t head = past(lead) ? N - past(lead) : 0;
     if (n >= head + N) {
       if (head) NormalizePart<kKeep>(d, x, values, y, 0, head, f);
-      i = head;
-      if (reinterpret_cast<uintptr_t>(y + i) % (N * sizeof(float)) == 0) {
-        for (; i + N <= n; i += N) {
-          const auto out = f(hn::LoadU(d, x + i), i);
-          if (kKeep) hn::Stream(out.values, d, values + i);
-          hn::Stream(out.y, d, y + i);
-        }
-      } else {
-        for (; i + N <= n; i += N) {
-          const auto out = f(hn::LoadU(d, x + i), i);
-          if (kKeep) hn::Stream(out.values, d, values + i);
-          hn::StoreU(out.y, d, y + i);
-        }
-      }
+      const bool stream_y = b.stream_y && past(y + head) == 0;
+      i = !stream_values ? stream_y ? NormalizeVectors<kKeep, false, true>(d, x, values, y, head, n, b.ahead, f) : head
+          : stream_y     ? NormalizeVectors<kKeep, true, true>(d, x, values, y, head, n, b.ahead, f)
+                         : NormalizeVectors<kKeep, true, false>(d, x, values, y, head, n, b.ahead, f);
     }
   }
-  for (; i + N <= n; i += N) {
-    const auto out = f(hn::LoadU(d, x + i), i);
-    if (kKeep) hn::StoreU(out.values, d, values + i);
-    hn::StoreU(out.y, d, y + i);
-  }
+  i = NormalizeVectors<kKeep, false, false>(d, x, values, y, i, n, b.ahead, f);
   if (i < n) NormalizePart<kKeep>(d, x, values, y, i, n - i, f);
 }
 
 template <class D, class F>
 HWY_INLINE void NormalizeRows(D d, const NormalizeBlock& b, const F& f) {
   for (size_t r = 0; r < b.rows; ++r) {
-    const float* x = b.x + r * b.x_stride;
-    float* y = b.y + r * b.y_stride;
-    if (b.values) {
-      NormalizeRow<true>(d, x, b.values + r * b.values_stride, y, b.n, b.stream, f);
-    } else {
-      NormalizeRow<false>(d, x, nullptr, y, b.n, b.stream, f);
-    }
+    b.values ? NormalizeRow<true>(d, b, r, f) : NormalizeRow<false>(d, b, r, f);
   }
 }
 
-void NormalizeOneSet(const NormalizeBlock& b, const SetCoefficients& s, float gamma, float beta) {
+void NormalizeChannels(const NormalizeBlock& b, size_t plane, const ChannelCoefficients* channels) {
   const hn::ScalableTag<float> d;
-  NormalizeRows(d, b,
-                OneSet<decltype(d)>{d, hn::Set(d, s.mean_high), hn::Set(d, s.mean_low), hn::Set(d, s.rstd),
-                                    hn::Set(d, gamma), hn::Set(d, beta), hn::Set(d, b.floor)});
+  NormalizeRows(d, b, PerChannel<decltype(d)>(d, channels, plane, b.floor));
 }
 
 void NormalizeAlongRow(const NormalizeBlock& b, const SetCoefficients& s, const float* gamma, const float* beta) {
@@ -153,8 +179,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-void normalize_block(const NormalizeBlock& block, const SetCoefficients& set, float gamma, float beta) noexcept {
-  BNNS_DISPATCH(NormalizeOneSet)(block, set, gamma, beta);
+void normalize_channel_block(const NormalizeBlock& block, size_t plane, const ChannelCoefficients* channels) noexcept {
+  BNNS_DISPATCH(NormalizeChannels)(block, plane, channels);
 }
 
 void normalize_row_block(const NormalizeBlock& block, const SetCoefficients& set, const float* gamma,

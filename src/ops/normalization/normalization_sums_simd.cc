@@ -162,6 +162,18 @@ void add_gradient_sums(const GradientBlock& block, GradientSums* sums) noexcept 
   sums->gx += static_cast<double>(add[1]);
 }
 
+void add_channel_gradient_sums(const GradientBlock& block, size_t plane, GradientSums* sums) noexcept {
+  for (size_t c = 0; c < block.n / plane; ++c) {
+    for (size_t i = 0; i < plane; i += kMomentBlock) {
+      const size_t at = c * plane + i;
+      GradientBlock part = block;
+      part.dy += at, part.values += at, part.n = HWY_MIN(kMomentBlock, plane - i);
+      if (part.y) part.y += at;
+      add_gradient_sums(part, &sums[c]);
+    }
+  }
+}
+
 void add_scaled_gradient_sums(const GradientBlock& block, const float* gamma, GradientSums* sums) noexcept {
   float add[2];
   BNNS_DISPATCH(ScaledGradientSums)(block, gamma, add);

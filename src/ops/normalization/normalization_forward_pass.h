@@ -1,0 +1,92 @@
+// One forward pass, as the files of this operator share it: the sums of a set, its coefficients, then x^ and y, while
+// its values are in cache.
+//   sets      one after the other, or segment by segment where they are few and long
+//   bundles   neighbouring sets that lie side by side, together
+//   columns   batch normalization of short planes: kColumns neighbouring values of every sample
+#pragma once
+
+#include <hwy/cache_control.h>
+
+#include "src/ops/normalization/normalization_plan.h"
+
+namespace bnns {
+
+class ForwardPass {
+ public:
+  ForwardPass(const NormalizationProblem& problem, NormalizationParameters& parameters,
+              const NormalizationForward& call, ScratchShelf& scratch, size_t n_threads);
+  void run();
+
+ private:
+  void flush() const {
+    if (stream_values_ || stream_y_) hwy::FlushStream();
+  }
+  size_t bytes() const { return 4 * plan_.batch * problem_.count() * sizeof(float); }
+  template <class T>
+  T* at(size_t offset) const {
+    return reinterpret_cast<T*>(lease_.as<char>() + offset);
+  }
+
+  ConstMatrix values(const Rectangle& r) const {
+    return {values_ + r.row * plan_.row_length + r.column, plan_.row_length};
+  }
+  // Training copies what it cannot read in place to where x^ will be, once.
+  void stage(const Rectangle& r) const {
+    for (size_t i = 0; i < r.rows; ++i) {
+      const Rectangle row{r.row + i, r.column, 1, r.columns};
+      x_.gather(row, values_ + row.row * plan_.row_length + row.column);
+    }
+  }
+  ConstMatrix first_read(const Rectangle& r, float* room) const {
+    if (x_direct_ || !values_) return x_.read(r, room);
+    stage(r);
+    return values(r);
+  }
+  ConstMatrix second_read(const Rectangle& r, float* room) const {
+    return x_direct_ || !values_ ? x_.read(r, room) : values(r);
+  }
+
+  void finish_block(const Rectangle& r, const Matrix& y) const {
+    for (size_t i = 0; separate_activation_ && i < r.rows; ++i) {
+      activation_forward(problem_.activation, y.data + i * y.stride, y.data + i * y.stride, r.columns);
+    }
+    y_.bring(r, y.data, false);
+  }
+
+  size_t layout();
+
+  // normalization_forward.cc: blocks and sets
+  MomentSums segment_moments(size_t set, size_t segment) const;
+  SetCoefficients finish_set(size_t set, const MomentSums& sums) const;
+  NormalizeBlock block(const Rectangle& r, const ConstMatrix& x, const Matrix& y) const;
+  void normalize(size_t set, const Rectangle& r, const SetCoefficients& set_coefficients, float* x_room,
+                 float* y_room) const;
+  void normalize_segment(size_t set, size_t segment, const SetCoefficients& set_coefficients) const;
+  void run_set(size_t set) const;
+  void run_split() const;
+  void update_moving() const;
+
+  // normalization_forward_bundles.cc: sets side by side, groups, columns
+  void normalize_group(size_t set, const Rectangle& segment, const SetCoefficients& set_coefficients, float* x_room,
+                       float* y_room) const;
+  void run_bundle(Range sets, bool more) const;
+  void run_columns() const;
+  void run_channels(size_t first_channel, size_t channels) const;
+
+  const NormalizationProblem& problem_;
+  NormalizationParameters& parameters_;
+  const NormalizationForward& call_;
+  NormalizationPlan plan_;
+  size_t n_threads_;
+  float* values_;  // x^ of a training pass
+  bool moving_mean_wanted_, moving_variance_wanted_, update_;
+  Schedule schedule_;
+  size_t bundle_, block_columns_;  // of the second pass: nothing goes through a room, so rows need not be cut
+  size_t affine_at_ = 0, moving_at_ = 0, statistics_at_ = 0, moments_at_ = 0, coefficients_at_ = 0;
+  ScratchShelf::Lease lease_;
+  MatrixView x_, y_;
+  Affine affine_;
+  bool joined_, x_direct_, gather_moments_, separate_activation_, stream_values_, stream_y_;
+};
+
+}  // namespace bnns
