@@ -46,6 +46,8 @@ class CpuBackend final : public DeviceBackend {
     if (bytes >= kMapBytes) {
       void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       if (data == MAP_FAILED) fail_out_of_memory("an image", bytes);
+      // Kernels walk whole images once: with pages of 4 KB a third of the time goes into finding pages. A wish only.
+      madvise(data, bytes, MADV_HUGEPAGE);
       return data;
     }
     void* data = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);

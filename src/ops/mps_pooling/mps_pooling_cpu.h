@@ -38,8 +38,10 @@ void pool_backward_plain_rows(const PoolBackward& e, int64_t n, int64_t slice, i
 void pool_forward_plain(const PoolForward& encode, size_t threads) noexcept;
 void pool_backward_plain(const PoolBackward& encode, size_t threads) noexcept;
 
-// Windows 2x2 stride 2 and 3x3 stride 1 or 2 of f32 and f16 images in whole slices (mps_pooling_cpu_band.h), and
-// windows that are their whole plane (mps_pooling_cpu_global_simd.cc). False: not taken, nothing written.
+// Windows 2x2 stride 2 and 3x3 stride 1 or 2 of f32 and f16 images in whole slices: whole planes with AVX-512
+// (mps_pooling_cpu_direct.h), all others (mps_pooling_cpu_band.h); and windows that are their whole plane
+// (mps_pooling_cpu_global_simd.cc). False: not taken, nothing written.
+bool pool_direct(const PoolBackward& encode, bool backward, size_t threads) noexcept;
 bool pool_band(const PoolBackward& encode, bool backward, size_t threads) noexcept;
 bool pool_global(const PoolBackward& encode, bool backward, size_t threads) noexcept;
 

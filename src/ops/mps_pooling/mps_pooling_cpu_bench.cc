@@ -22,6 +22,7 @@
 #include "src/core/half.h"
 #include "src/core/isa.h"
 #include "src/core/parallel.h"
+#include "src/mps/device_backend.h"
 #include "src/ops/mps_pooling/mps_pooling.h"
 
 namespace {
@@ -46,14 +47,18 @@ double now() {
   return bnns::bench::now(clock_used);
 }
 
+// Memory as the device gives it to images, for the copy too.
+DeviceBackend& device() {
+  static const std::unique_ptr<DeviceBackend> backend = make_cpu_backend();
+  return *backend;
+}
 struct Free {
-  void operator()(void* p) const { std::free(p); }
+  size_t bytes = 0;
+  void operator()(char* p) const { device().free(p, bytes); }
 };
 using Bytes = std::unique_ptr<char, Free>;
 Bytes make_bytes(size_t n) {
-  n = (n + 4095) / 4096 * 4096;
-  Bytes b(static_cast<char*>(std::aligned_alloc(4096, n)));
-  if (!b) std::fprintf(stderr, "no memory\n"), std::exit(1);
+  Bytes b(static_cast<char*>(device().allocate(n, true)), Free{n});
   std::memset(b.get(), 0, n);
   return b;
 }

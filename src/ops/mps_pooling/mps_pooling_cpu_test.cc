@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "src/core/half.h"
+#include "src/core/isa.h"
 #include "src/ops/mps_pooling/mps_pooling_pixels.h"
 #include "tests/support/testing.h"
 
@@ -80,7 +81,9 @@ struct Case {
 };
 
 // Mostly what the fast kernels take; sizes, offsets, clips, image and channel ranges at random.
-Case random_case(Random& random, bool global) {
+enum class Aim { band, direct, global };
+Case random_case(Random& random, Aim aim) {
+  const bool global = aim == Aim::global, planes = aim == Aim::direct;  // planes: whole ones, many
   Case c;
   PoolBackward& e = c.e;
   const auto pick = [&](int low, int high) { return int64_t{random.integer(low, high)}; };
@@ -95,10 +98,11 @@ Case random_case(Random& random, bool global) {
   e.x.kernel = global ? w : k, e.y.kernel = global ? h : k;
   e.x.stride = e.y.stride = global ? pick(1, 3) : s;
   e.x.zero_pad = pick(0, 2), e.y.zero_pad = pick(0, 2);
-  e.x.first_centre = global ? w / 2 : pick(-1, 2), e.y.first_centre = global ? h / 2 : pick(-1, 2);
+  e.x.first_centre = global ? w / 2 : planes ? k / 2 - pick(0, 1) : pick(-1, 2);
+  e.y.first_centre = global ? h / 2 : planes ? k / 2 - pick(0, 1) : pick(-1, 2);
   const int64_t wx = global ? 1 : pick(1, int(w / s) + 1), wy = global ? 1 : pick(1, int(h / s) + 1);
   // More images and channels than are used.
-  e.images = pick(1, 3), e.channels = 4 * pick(1, 6);
+  e.images = pick(planes ? 2 : 1, 3), e.channels = 4 * pick(planes ? 4 : 1, 6);
   e.source_image = pick(0, 1), e.target_image = pick(0, 1), e.gradient_image = pick(0, 1);
   e.source_channel = 4 * pick(0, 1), e.target_channel = 4 * pick(0, 1), e.gradient_channel = 4 * pick(0, 1);
   c.source = std::make_unique<TestImage>(random, type, e.images + e.source_image, e.channels + e.source_channel, h, w,
@@ -111,9 +115,10 @@ Case random_case(Random& random, bool global) {
     e.width = wx, e.height = wy;
   } else {
     e.gradient_width = wx, e.gradient_height = wy;
-    e.source_x = whole || random.below(3) ? 0 : pick(0, 4), e.source_y = whole || random.below(3) ? 0 : pick(0, 4);
-    e.width = whole || random.below(2) ? w : pick(1, int(w) + 3),
-    e.height = whole || random.below(2) ? h : pick(1, int(h) + 3);
+    const bool all = whole || planes;
+    e.source_x = all || random.below(3) ? 0 : pick(0, 4), e.source_y = all || random.below(3) ? 0 : pick(0, 4);
+    e.width = all || random.below(2) ? w : pick(1, int(w) + 3),
+    e.height = all || random.below(2) ? h : pick(1, int(h) + 3);
     e.gradient_x = pick(0, 2), e.gradient_y = pick(0, 2);
     c.gradient = std::make_unique<TestImage>(random, type, e.images + e.gradient_image, e.channels + e.gradient_channel,
                                              wy + e.gradient_y + pick(0, 1), wx + e.gradient_x + pick(0, 1),
@@ -164,15 +169,21 @@ bool is_nan_bits(double x) {
   return ::testing::AssertionSuccess();
 }
 
-void check_cases(int count, bool global, uint64_t seed, int* taken) {
+void check_cases(int count, Aim aim, uint64_t seed, int* taken) {
+  const bool global = aim == Aim::global;
+  const auto aimed = global ? pool_global : aim == Aim::direct ? pool_direct : pool_band;
   for (int i = 0; i < count; ++i) {
     Random random(seed + uint64_t(i));
-    Case c = random_case(random, global);
+    Case c = random_case(random, aim);
     const std::vector<unsigned char> before = c.target->bytes();
     const std::vector<unsigned char> want = run(c, before, true, 1);
     c.target->restore(before);
-    *taken += (global ? pool_global(c.e, c.backward, 1) : pool_band(c.e, c.backward, 1)) ? 1 : 0;
+    const bool took = aimed(c.e, c.backward, 1);
+    *taken += took ? 1 : 0;
     const bool exact = !global || c.e.kind == PoolKind::max || c.values == Values::integers;
+    if (took) {
+      ASSERT_TRUE(same(c, c.target->bytes(), want, exact)) << "seed " << seed + uint64_t(i);
+    }
     for (const size_t threads : {size_t{1}, testing::kThreadCounts[i % 4]}) {
       const std::vector<unsigned char> have = run(c, before, false, threads);
       ASSERT_TRUE(same(c, have, want, exact)) << "seed " << seed + uint64_t(i) << " threads " << threads;
@@ -183,15 +194,24 @@ void check_cases(int count, bool global, uint64_t seed, int* taken) {
 TEST(MpsPoolingCpu, BandEqualsPlain) {
   testing::for_each_isa([] {
     int taken = 0;
-    check_cases(2000, false, 1, &taken);
+    check_cases(2000, Aim::band, 1, &taken);
     EXPECT_GT(taken, 1000);  // most are meant for it
+  });
+}
+
+TEST(MpsPoolingCpu, DirectEqualsPlain) {
+  testing::for_each_isa([] {
+    if (isa() < Isa::avx512) return;  // not taken there
+    int taken = 0;
+    check_cases(1500, Aim::direct, 50000, &taken);
+    EXPECT_GT(taken, 700);
   });
 }
 
 TEST(MpsPoolingCpu, GlobalEqualsPlain) {
   testing::for_each_isa([] {
     int taken = 0;
-    check_cases(1000, true, 100000, &taken);
+    check_cases(1000, Aim::global, 100000, &taken);
     EXPECT_GT(taken, 500);
   });
 }
@@ -230,6 +250,9 @@ TEST(MpsPoolingCpu, LargeTargets) {
       ASSERT_GE(target_bytes(e), kStreamBytes);
       const std::vector<unsigned char> before = c.target->bytes();
       const std::vector<unsigned char> want = run(c, before, true, 2);
+      c.target->restore(before);
+      ASSERT_TRUE(pool_band(e, c.backward, 2));  // the one-pass kernels come first
+      ASSERT_TRUE(same(c, c.target->bytes(), want, true)) << i;
       for (const size_t threads : testing::kThreadCounts) {
         if (lines && threads % 2 == 0) continue;
         ASSERT_TRUE(same(c, run(c, before, false, threads), want, true)) << i << " threads " << threads;
@@ -242,7 +265,7 @@ TEST(MpsPoolingCpu, LargeTargets) {
 TEST(MpsPoolingCpu, PlainWithLittleScratch) {
   for (int i = 0; i < 300; ++i) {
     Random random(7000 + uint64_t(i));
-    Case c = random_case(random, false);
+    Case c = random_case(random, Aim::band);
     if (!c.backward) continue;
     const std::vector<unsigned char> before = c.target->bytes();
     const std::vector<unsigned char> want = run(c, before, true, 1);
