@@ -10,8 +10,8 @@
 #include "src/core/parallel.h"
 #include "src/ops/convolution/convolution.h"
 #include "src/ops/convolution/convolution_depthwise.h"
-#include "src/ops/convolution/convolution_winograd_weights.h"
 #include "src/ops/convolution/convolution_few.h"
+#include "src/ops/convolution/convolution_winograd_weights.h"
 
 namespace bnns {
 namespace {

@@ -166,8 +166,8 @@ void FullyConnectedFilter::backward(const BackwardCall& call) {
   }
   if (call.weights_delta) {
     dw.use(room);
-    multiply({p.outputs, p.inputs, batch, dw.init()}, transposed(upstream), transposed(x.lens()), dw.output_or_bf16(), nullptr,
-             dw.epilogue());
+    multiply({p.outputs, p.inputs, batch, dw.init()}, transposed(upstream), transposed(x.lens()), dw.output_or_bf16(),
+             nullptr, dw.epilogue());
   }
   if (call.bias_delta) {
     const float* rows = own_g ? g_room : static_cast<const float*>(wanted.dy.data);
