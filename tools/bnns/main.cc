@@ -179,7 +179,8 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("bnns ") + BNNSExtVersion());
   app.require_subcommand(1);
   app.formatter(std::make_shared<HelpFormatter>());
-  app.footer("Environment: BNNS_NUM_THREADS, BNNS_MAX_ISA (sse4, avx2, avx512, avx512_bf16, amx), BNNS_VERBOSE=1, NO_COLOR.");
+  app.footer(
+      "Environment: BNNS_NUM_THREADS, BNNS_MAX_ISA (sse4, avx2, avx512, avx512_bf16, amx), BNNS_VERBOSE=1, NO_COLOR.");
 
   TrainCommand command;
   CLI::App* train = app.add_subcommand("train", "Train a digit classifier and write a report");

@@ -8,12 +8,12 @@
 #include "src/ops/convolution/convolution.h"
 #include "src/ops/convolution/convolution_depthwise.h"
 #include "src/ops/convolution/convolution_winograd.h"
-#include "src/ops/convolution/convolution_winograd_weights.h"
 
 namespace bnns {
 namespace {
 
-// Pairs double the rate of a product; Winograd's algorithm saves three quarters of it. AMX is faster than both.
+// Pairs double the rate of a product; Winograd's algorithm saves three quarters of it. AMX is faster than both. dW
+// stays with pairs: its results would have to be rounded in a pass of their own.
 bool prefers_winograd(const ConvolutionMap& m, bool up, size_t batch, Isa set) {
   if (set == Isa::amx || (up && (m.y.stride > 1 || m.x.stride > 1))) return false;
   return is_winograd(up ? up_axis(m.y, 0) : down_axis(m.y), up ? up_axis(m.x, 0) : down_axis(m.x), m.groups,
@@ -68,7 +68,7 @@ bool ConvolutionFilter::weight_gradient_bf16(size_t batch, const ImageSource& g,
   const bool bf16 = dw.type == BNNSDataTypeBFloat16;
   if (!has_pair_kernels(set) || batch == 0 || !is_bf16_image(g) || !is_bf16_image(x) || !is_strided(dw) ||
       !(bf16 || dw.type == BNNSDataTypeFloat32) || is_depthwise(m) || down_axis(m.y).taps != m.y.kernel ||
-      down_axis(m.x).taps != m.x.kernel || (set != Isa::amx && is_winograd_gradient(m, batch))) {
+      down_axis(m.x).taps != m.x.kernel) {
     return false;
   }
   Bf16WeightTarget target;
