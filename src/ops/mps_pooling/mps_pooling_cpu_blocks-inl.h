@@ -10,9 +10,9 @@
 #include "src/ops/mps_pooling/mps_pooling.h"
 #include "src/ops/mps_pooling/mps_pooling_cpu_stream-inl.h"
 
+#if HWY_TARGET == HWY_AVX3  // clang warns of an empty namespace with a target
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
-#if HWY_TARGET == HWY_AVX3
 using mps::PoolKind;
 
 // A block's taps in one row: t[c] holds tap c of 4 windows.
@@ -84,8 +84,8 @@ struct DirectSenders {
   }
 };
 
-#endif  // AVX3
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+#endif  // AVX3
 
 #endif  // BNNS_OPS_MPS_POOLING_CPU_BLOCKS_INL_H_

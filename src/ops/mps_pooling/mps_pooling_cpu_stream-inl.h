@@ -13,9 +13,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#if HWY_TARGET == HWY_AVX3  // clang warns of an empty namespace with a target
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
-#if HWY_TARGET == HWY_AVX3
 
 using Float4x4 = __m512;  // 4 texels
 using Code4x4 = __m512i;
@@ -125,8 +125,8 @@ class TexelStream {
   bool around_;
 };
 
-#endif  // AVX3
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+#endif  // AVX3
 
 #endif  // BNNS_OPS_MPS_POOLING_CPU_STREAM_INL_H_
