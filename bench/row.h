@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/check.h"
 #include "bnns/bnns.h"
 #include "bnns/bnns_extensions.h"
 #include "src/core/half.h"
@@ -131,11 +132,11 @@ void add_optimizer_rows();
 void add_step_rows();
 void add_overhead_rows();
 
-inline void check(int status) {
-  if (status == 0) return;
-  std::fprintf(stderr, "%s\n", BNNSExtLastError());
-  std::exit(1);
-}
+// The passes of a layer with weights, and the array that each writes.
+enum class Pass : uint8_t { forward, input, weights };
+constexpr Pass kPasses[] = {Pass::forward, Pass::input, Pass::weights};
+constexpr const char* kPassNames[] = {"forward", "input gradient", "weight gradient"};
+constexpr const char* kPassResults[] = {"y", "dx", "dw"};
 
 using Filter = std::shared_ptr<void>;
 inline Filter own(BNNSFilter filter) {

@@ -14,6 +14,8 @@
 #include <hwy/highway.h>
 // clang-format on
 
+#include "src/simd/dispatch.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -303,12 +305,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-TileKernels tile_kernels([[maybe_unused]] Isa isa) noexcept {
-#if HWY_ARCH_X86_64
-  return isa >= Isa::avx512 ? N_AVX3::Kernels() : isa == Isa::avx2 ? N_AVX2::Kernels() : N_SSE4::Kernels();
-#else
-  return HWY_STATIC_DISPATCH(Kernels)();
-#endif
+TileKernels tile_kernels(Isa isa) noexcept {
+  return BNNS_DISPATCH_FOR(isa, Kernels)();
 }
 
 }  // namespace bnns

@@ -1,4 +1,4 @@
-// <immintrin.h> for the files that need instructions Highway 1.0.3 has no target for.
+// <immintrin.h> for the files that need instructions Highway 1.0.3 has no target for, and the vector pieces they share.
 #pragma once
 
 #if defined(__x86_64__)
@@ -8,4 +8,50 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 #include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#define BNNS_TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+
+namespace bnns {
+
+// The first `count` bits of 32 or 16, all of them where it is more.
+BNNS_TARGET_AVX512 inline __mmask32 first32(size_t count) {
+  return count >= 32 ? ~__mmask32{0} : static_cast<__mmask32>((uint32_t{1} << count) - 1);
+}
+BNNS_TARGET_AVX512 inline __mmask16 first16(size_t count) {
+  return static_cast<__mmask16>(count >= 16 ? 0xffff : (1u << count) - 1);
+}
+
+// v[i] word j becomes v[j] word i.
+BNNS_TARGET_AVX512 inline void transpose16(__m512i (&v)[16]) {
+  __m512i t[16];
+#pragma GCC unroll 16
+  for (size_t i = 0; i < 16; i += 2) {
+    t[i] = _mm512_unpacklo_epi32(v[i], v[i + 1]);
+    t[i + 1] = _mm512_unpackhi_epi32(v[i], v[i + 1]);
+  }
+#pragma GCC unroll 16
+  for (size_t i = 0; i < 16; i += 4) {  // v[i + c]: column c of every block of four rows
+    v[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+    v[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+    v[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+    v[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+  }
+  // What is left is a 4 x 4 transpose of 128-bit blocks.
+#pragma GCC unroll 16
+  for (size_t c = 0; c < 4; ++c) {
+    const __m512i a = _mm512_shuffle_i32x4(v[c], v[c + 4], 0x88), b = _mm512_shuffle_i32x4(v[c + 8], v[c + 12], 0x88);
+    const __m512i e = _mm512_shuffle_i32x4(v[c], v[c + 4], 0xdd), f = _mm512_shuffle_i32x4(v[c + 8], v[c + 12], 0xdd);
+    t[c] = _mm512_shuffle_i32x4(a, b, 0x88);
+    t[c + 4] = _mm512_shuffle_i32x4(e, f, 0x88);
+    t[c + 8] = _mm512_shuffle_i32x4(a, b, 0xdd);
+    t[c + 12] = _mm512_shuffle_i32x4(e, f, 0xdd);
+  }
+#pragma GCC unroll 16
+  for (size_t i = 0; i < 16; ++i) v[i] = t[i];
+}
+
+}  // namespace bnns
 #endif

@@ -15,8 +15,6 @@
 
 #include "src/gemm/intrinsics.h"
 
-#define BNNS_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
-
 namespace bnns {
 namespace {
 
@@ -48,78 +46,44 @@ struct Pairs {
   }
 };
 
-// The first `count` bits, of at most 32 or 16.
-BNNS_TARGET inline __mmask32 first32(size_t count) {
-  return count >= 32 ? ~__mmask32{0} : static_cast<__mmask32>((uint32_t{1} << count) - 1);
-}
-
 // Pairs [p, p + 16) of row r, depth contiguous.
-BNNS_TARGET inline __m512i load_depth(const Pairs& s, size_t r, size_t p) {
+BNNS_TARGET_AVX512 inline __m512i load_depth(const Pairs& s, size_t r, size_t p) {
   return _mm512_maskz_loadu_epi16(first32(s.depth - std::min(s.depth, 2 * p)), s.at(r, 2 * p));
 }
 
 // Pair p of rows [r, r + 16), rows contiguous.
-BNNS_TARGET inline __m512i load_rows(const Pairs& s, size_t r, size_t p) {
+BNNS_TARGET_AVX512 inline __m512i load_rows(const Pairs& s, size_t r, size_t p) {
   if (p >= s.pairs) return _mm512_setzero_si512();
-  const auto mask = static_cast<__mmask16>(first32(std::min(kLanes, s.rows - r)));
+  const auto mask = first16(s.rows - r);
   const __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, s.at(r, 2 * p)));
   if (2 * p + 1 >= s.depth) return low;
   const __m512i high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, s.at(r, 2 * p + 1)));
   return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
 }
 
-// v[i] lane j becomes v[j] lane i.
-BNNS_TARGET inline void transpose(__m512i (&v)[kLanes]) {
-  __m512i t[kLanes];
-#pragma GCC unroll 16
-  for (size_t i = 0; i < kLanes; i += 2) {
-    t[i] = _mm512_unpacklo_epi32(v[i], v[i + 1]);
-    t[i + 1] = _mm512_unpackhi_epi32(v[i], v[i + 1]);
-  }
-#pragma GCC unroll 16
-  for (size_t i = 0; i < kLanes; i += 4) {  // v[i + c]: column c of every block of four rows
-    v[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-    v[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-    v[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-    v[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-  }
-  // What is left is a 4 x 4 transpose of 128-bit blocks.
-#pragma GCC unroll 16
-  for (size_t c = 0; c < 4; ++c) {
-    const __m512i a = _mm512_shuffle_i32x4(v[c], v[c + 4], 0x88), b = _mm512_shuffle_i32x4(v[c + 8], v[c + 12], 0x88);
-    const __m512i e = _mm512_shuffle_i32x4(v[c], v[c + 4], 0xdd), f = _mm512_shuffle_i32x4(v[c + 8], v[c + 12], 0xdd);
-    t[c] = _mm512_shuffle_i32x4(a, b, 0x88);
-    t[c + 4] = _mm512_shuffle_i32x4(e, f, 0x88);
-    t[c + 8] = _mm512_shuffle_i32x4(a, b, 0xdd);
-    t[c + 12] = _mm512_shuffle_i32x4(e, f, 0xdd);
-  }
-#pragma GCC unroll 16
-  for (size_t i = 0; i < kLanes; ++i) v[i] = t[i];
-}
-
 // A from contiguous depth: the words as they lie.
-BNNS_TARGET void rows_from_depth(const Pairs& s, size_t r0, size_t rows, float* to, size_t stride) {
+BNNS_TARGET_AVX512 void rows_from_depth(const Pairs& s, size_t r0, size_t rows, float* to, size_t stride) {
   for (size_t r = 0; r < rows; ++r, to += stride) {
     const uint16_t* from = s.at(r0 + r, 0);
     size_t p = 0;
     for (; 2 * (p + kLanes) <= s.depth; p += kLanes) _mm512_storeu_si512(to + p, _mm512_loadu_si512(from + 2 * p));
     for (; p < s.padded; p += kLanes) {
-      const auto mask = static_cast<__mmask16>(first32(std::min(kLanes, s.padded - p)));
+      const auto mask = first16(s.padded - p);
       _mm512_mask_storeu_epi32(to + p, mask, load_depth(s, r0 + r, p));
     }
   }
 }
 
 // A from contiguous rows: 16 pairs of 16 rows at a time.
-BNNS_TARGET void rows_from_rows(const Pairs& s, size_t r0, size_t rows, float* to, size_t stride) {
+BNNS_TARGET_AVX512 void rows_from_rows(const Pairs& s, size_t r0, size_t rows, float* to, size_t stride) {
   for (size_t r = 0; r < rows; r += kLanes) {
     const size_t count = std::min(kLanes, rows - r);
     for (size_t p = 0; p < s.padded; p += kLanes) {
       __m512i v[kLanes];
 #pragma GCC unroll 16
       for (size_t i = 0; i < kLanes; ++i) v[i] = load_rows(s, r0 + r, p + i);
-      transpose(v);
-      const auto mask = static_cast<__mmask16>(first32(std::min(kLanes, s.padded - p)));
+      transpose16(v);
+      const auto mask = first16(s.padded - p);
       float* row = to + r * stride + p;
 #pragma GCC unroll 16
       for (size_t i = 0; i < kLanes; ++i, row += stride) {
@@ -130,7 +94,7 @@ BNNS_TARGET void rows_from_rows(const Pairs& s, size_t r0, size_t rows, float* t
 }
 
 // B from contiguous depth: 16 x 16 words at a time. Rows that the source does not have are its last one again.
-BNNS_TARGET void panel_from_depth(const Pairs& s, size_t r0, size_t rows, float* to) {
+BNNS_TARGET_AVX512 void panel_from_depth(const Pairs& s, size_t r0, size_t rows, float* to) {
   for (size_t half = 0; half < rows; half += kLanes) {
     for (size_t p = 0; p < s.padded; p += kLanes) {
       __m512i v[kLanes];
@@ -142,7 +106,7 @@ BNNS_TARGET void panel_from_depth(const Pairs& s, size_t r0, size_t rows, float*
 #pragma GCC unroll 16
         for (size_t i = 0; i < kLanes; ++i) v[i] = load_depth(s, r0 + std::min(half + i, rows - 1), p);
       }
-      transpose(v);
+      transpose16(v);
       const size_t count = std::min(kLanes, s.padded - p);
       float* word = to + p * kPanel + half;
 #pragma GCC unroll 16
@@ -154,7 +118,7 @@ BNNS_TARGET void panel_from_depth(const Pairs& s, size_t r0, size_t rows, float*
 }
 
 // Depth outermost over all panels: rows of the source are read from end to end, as the prefetchers like it.
-BNNS_TARGET void panels_from_rows(const Pairs& s, const PackedBlock& out) {
+BNNS_TARGET_AVX512 void panels_from_rows(const Pairs& s, const PackedBlock& out) {
   alignas(64) uint16_t order[2][32];  // words 0-15 and 16-31 of low, high interleaved
   for (uint16_t i = 0; i < 32; ++i) {
     order[i / 16][i % 16 * 2] = i;

@@ -7,55 +7,22 @@
 
 #include "src/gemm/intrinsics.h"
 
-#define BNNS_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
-
 namespace bnns {
 namespace {
 
 constexpr size_t kLanes = 16;
 
-BNNS_TARGET inline __mmask16 first16(size_t count) {
-  return static_cast<__mmask16>((uint32_t{1} << std::min(count, kLanes)) - 1);
-}
-
-BNNS_TARGET inline void transpose16(__m512 (&v)[kLanes]) {
-  __m512 t[kLanes];
-#pragma GCC unroll 16
-  for (size_t i = 0; i < kLanes; i += 2) {
-    t[i] = _mm512_unpacklo_ps(v[i], v[i + 1]);
-    t[i + 1] = _mm512_unpackhi_ps(v[i], v[i + 1]);
-  }
-#pragma GCC unroll 16
-  for (size_t i = 0; i < kLanes; i += 4) {
-    v[i] = _mm512_shuffle_ps(t[i], t[i + 2], 0x44);
-    v[i + 1] = _mm512_shuffle_ps(t[i], t[i + 2], 0xee);
-    v[i + 2] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0x44);
-    v[i + 3] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0xee);
-  }
-#pragma GCC unroll 16
-  for (size_t c = 0; c < 4; ++c) {
-    const __m512 a = _mm512_shuffle_f32x4(v[c], v[c + 4], 0x88), b = _mm512_shuffle_f32x4(v[c + 8], v[c + 12], 0x88);
-    const __m512 e = _mm512_shuffle_f32x4(v[c], v[c + 4], 0xdd), f = _mm512_shuffle_f32x4(v[c + 8], v[c + 12], 0xdd);
-    t[c] = _mm512_shuffle_f32x4(a, b, 0x88);
-    t[c + 4] = _mm512_shuffle_f32x4(e, f, 0x88);
-    t[c + 8] = _mm512_shuffle_f32x4(a, b, 0xdd);
-    t[c + 12] = _mm512_shuffle_f32x4(e, f, 0xdd);
-  }
-#pragma GCC unroll 16
-  for (size_t i = 0; i < kLanes; ++i) v[i] = t[i];
-}
-
-BNNS_TARGET inline __m512 load_first(const float* from, __mmask16 mask) {
+BNNS_TARGET_AVX512 inline __m512 load_first(const float* from, __mmask16 mask) {
   return _mm512_maskz_loadu_ps(mask, from);
 }
-BNNS_TARGET inline __m512 load_first(const uint16_t* from, __mmask16 mask) {
+BNNS_TARGET_AVX512 inline __m512 load_first(const uint16_t* from, __mmask16 mask) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from)), 16));
 }
-BNNS_TARGET inline void store_first(float* to, __mmask16 mask, __m512 v) {
+BNNS_TARGET_AVX512 inline void store_first(float* to, __mmask16 mask, __m512 v) {
   _mm512_mask_storeu_ps(to, mask, v);
 }
 // To nearest even by integers, as float_to_bfloat16 does it: vcvtneps2bf16 would flush subnormals.
-BNNS_TARGET inline void store_first(uint16_t* to, __mmask16 mask, __m512 v) {
+BNNS_TARGET_AVX512 inline void store_first(uint16_t* to, __mmask16 mask, __m512 v) {
   const __m512i bits = _mm512_castps_si512(v);
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
   __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
@@ -65,27 +32,30 @@ BNNS_TARGET inline void store_first(uint16_t* to, __mmask16 mask, __m512 v) {
 }
 
 template <class T>
-BNNS_TARGET void transposed(const float* from, size_t from_stride, size_t slices, size_t slice_stride, size_t rows,
-                            size_t columns, bool accumulate, T* to, size_t to_stride) {
+BNNS_TARGET_AVX512 void transposed(const float* from, size_t from_stride, size_t slices, size_t slice_stride,
+                                   size_t rows, size_t columns, bool accumulate, T* to, size_t to_stride) {
   for (size_t j = 0; j < columns; j += kLanes) {
     const __mmask16 column_mask = first16(columns - j);
     const size_t count = std::min(kLanes, columns - j);
     for (size_t i = 0; i < rows; i += kLanes) {
-      __m512 v[kLanes];
+      __m512i v[kLanes];
 #pragma GCC unroll 16
       for (size_t r = 0; r < kLanes; ++r) {
         const float* at = from + std::min(i + r, rows - 1) * from_stride + j;
-        v[r] = _mm512_maskz_loadu_ps(column_mask, at);
+        __m512 sum = _mm512_maskz_loadu_ps(column_mask, at);
         for (size_t s = 1; s < slices; ++s) {
-          v[r] = _mm512_add_ps(v[r], _mm512_maskz_loadu_ps(column_mask, at + s * slice_stride));
+          sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(column_mask, at + s * slice_stride));
         }
+        v[r] = _mm512_castps_si512(sum);
       }
       transpose16(v);
       const __mmask16 row_mask = first16(rows - i);
       T* row = to + j * to_stride + i;
 #pragma GCC unroll 16
       for (size_t c = 0; c < kLanes; ++c, row += to_stride) {
-        if (c < count) store_first(row, row_mask, accumulate ? _mm512_add_ps(load_first(row, row_mask), v[c]) : v[c]);
+        if (c >= count) continue;
+        const __m512 sum = _mm512_castsi512_ps(v[c]);
+        store_first(row, row_mask, accumulate ? _mm512_add_ps(load_first(row, row_mask), sum) : sum);
       }
     }
   }

@@ -16,11 +16,11 @@
 #include "src/core/isa.h"
 
 #if HWY_ARCH_X86_64
-// The argument is the kernel's name inside bnns::HWY_NAMESPACE. One indirect call per public call, no stored pointers.
-#define BNNS_DISPATCH(kernel)                             \
-  (::bnns::isa() >= ::bnns::Isa::avx512 ? &N_AVX3::kernel \
-   : ::bnns::isa() == ::bnns::Isa::avx2 ? &N_AVX2::kernel \
-                                        : &N_SSE4::kernel)
+// `kernel` is its name inside bnns::HWY_NAMESPACE. One indirect call per public call, no stored pointers. _FOR: for an
+// instruction set asked for earlier in the call, so that a change of it cannot mix two.
+#define BNNS_DISPATCH_FOR(set, kernel) \
+  ((set) >= ::bnns::Isa::avx512 ? &N_AVX3::kernel : (set) == ::bnns::Isa::avx2 ? &N_AVX2::kernel : &N_SSE4::kernel)
 #else
-#define BNNS_DISPATCH(kernel) (&HWY_STATIC_DISPATCH(kernel))
+#define BNNS_DISPATCH_FOR(set, kernel) (static_cast<void>(set), &HWY_STATIC_DISPATCH(kernel))
 #endif
+#define BNNS_DISPATCH(kernel) BNNS_DISPATCH_FOR(::bnns::isa(), kernel)

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/check.h"
 #include "bench/timing.h"
 #include "bnns/bnns.h"
 #include "bnns/bnns_extensions.h"
@@ -22,15 +23,11 @@
 
 namespace {
 
+using bnns::bench::check;
+
 template <class Body>
 double fastest(Body&& body) {
   return bnns::bench::fastest(0.1, body, 4);
-}
-
-void check(int status) {
-  if (status == 0) return;
-  std::fprintf(stderr, "%s\n", BNNSExtLastError());
-  std::exit(1);
 }
 
 BNNSNDArrayDescriptor array(BNNSDataLayout layout, std::vector<size_t> size, void* data) {

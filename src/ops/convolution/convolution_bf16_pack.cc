@@ -9,19 +9,10 @@
 
 #include "src/gemm/intrinsics.h"
 
-#define BNNS_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")))
-
 namespace bnns {
 namespace {
 
 constexpr size_t kLanes = 16, kHalves = 32;
-
-BNNS_TARGET inline __mmask32 first32(size_t count) {
-  return count >= 32 ? ~__mmask32{0} : static_cast<__mmask32>((uint32_t{1} << count) - 1);
-}
-BNNS_TARGET inline __mmask16 first16(size_t count) {
-  return static_cast<__mmask16>(first32(std::min(count, kLanes)));
-}
 
 // Words 0-15 and 16-31 of two vectors of halves, interleaved.
 struct Interleave {
@@ -37,8 +28,8 @@ constexpr Interleave kInterleave;
 
 }  // namespace
 
-BNNS_TARGET void interleave_rows(const uint16_t* a, const uint16_t* b, ptrdiff_t from_stride, size_t rows, size_t count,
-                                 float* to, size_t to_stride) noexcept {
+BNNS_TARGET_AVX512 void interleave_rows(const uint16_t* a, const uint16_t* b, ptrdiff_t from_stride, size_t rows,
+                                        size_t count, float* to, size_t to_stride) noexcept {
   const __m512i low_order = _mm512_load_si512(kInterleave.low), high_order = _mm512_load_si512(kInterleave.high);
   const ptrdiff_t b_stride = b ? from_stride : 0;
   if (count <= kLanes) {
@@ -67,8 +58,8 @@ BNNS_TARGET void interleave_rows(const uint16_t* a, const uint16_t* b, ptrdiff_t
   }
 }
 
-BNNS_TARGET void copy_halves(const uint16_t* from, size_t from_stride, uint16_t* to, size_t to_stride, size_t count,
-                             size_t length) noexcept {
+BNNS_TARGET_AVX512 void copy_halves(const uint16_t* from, size_t from_stride, uint16_t* to, size_t to_stride,
+                                    size_t count, size_t length) noexcept {
   if (length <= kHalves) {
     for (size_t i = 0; i < count; ++i, from += from_stride, to += to_stride) {
       _mm512_storeu_si512(to, _mm512_loadu_si512(from));

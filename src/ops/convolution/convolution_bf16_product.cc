@@ -277,9 +277,7 @@ void PairPatchProduct::run_task(const ImageSource& source, size_t task, const fl
 
 // Bias and activation on one channel of a finished block, then its way to the target.
 void PairPatchProduct::finish(const PixelBlock& block, size_t channel, float* values) const {
-  const size_t pixels = block.pixels();
-  if (target_.bias) add_constant(values, target_.bias[channel], pixels);
-  if (!target_.activation.is_identity()) activation_forward(target_.activation, values, values, pixels);
+  finish_values(target_, channel, values, block.pixels());
   const Tensor& t = *target_.tensor;
   const size_t run = block.rows() * block.width();
   if (t.type == BNNSDataTypeBFloat16 && !target_.accumulate && t.stride[0] == 1 && x_.target_step == 1 &&
@@ -292,12 +290,7 @@ void PairPatchProduct::finish(const PixelBlock& block, size_t channel, float* va
     }
     return;
   }
-  for (size_t n = block.n0; n < block.n1; ++n) {
-    for (size_t u = block.u0; u < block.u1; ++u, values += block.width()) {
-      store_run(target_, n, channel, y_.target_first + u * y_.target_step, x_.target_first + block.v0 * x_.target_step,
-                x_.target_step, values, block.width());
-    }
-  }
+  store_block(target_, y_, x_, block, channel, values);
 }
 
 void PairPatchProduct::run(const ImageSource& source, void* workspace) const {

@@ -75,8 +75,7 @@ void run_plane(const PatchAxis& y, const PatchAxis& x, size_t n, size_t channel,
     }
     const size_t count = block.rows() * x.pixels;
     direct_rows(phase.of(slab, taps), phase.weight, block.rows(), x.pixels, out, x.pixels);
-    if (target.bias) add_constant(out, target.bias[channel], count);
-    if (!target.activation.is_identity()) activation_forward(target.activation, out, out, count);
+    finish_values(target, channel, out, count);
     if (target.sink) {
       target.sink->take(target.sink->context,
                         {n, n + 1, channel, 1, block.u0 * x.pixels, count, out, count, target.tensor->stride[2]});

@@ -101,10 +101,7 @@ void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
         std::fill_n(values, inside.begin * x.pixels, 0.0f);
         few_fold_rows(fold);
         std::fill_n(values + inside.end * x.pixels, (y.pixels - inside.end) * x.pixels, 0.0f);
-        if (target.bias) add_constant(values, target.bias[channel], y.pixels * x.pixels);
-        if (!target.activation.is_identity()) {
-          activation_forward(target.activation, values, values, y.pixels * x.pixels);
-        }
+        finish_values(target, channel, values, y.pixels * x.pixels);
         for (size_t l = 0; l < y.pixels && !direct; ++l) {
           store_run(target, n0 + i, channel, l, 0, 1, values + l * x.pixels, x.pixels);
         }

@@ -211,21 +211,11 @@ SinkParts PatchProduct::sink_parts() const {
   return {std::min(pixels_.samples, kSinkSamples), pixels_.rows * pixels_.width};
 }
 
-void PatchProduct::activate(size_t channel, float* values, size_t count) const {
-  if (target_.bias) add_constant(values, target_.bias[channel], count);
-  if (!target_.activation.is_identity()) activation_forward(target_.activation, values, values, count);
-}
-
 // Bias and activation on one channel of a finished block, then its way to the target.
 void PatchProduct::finish(const PixelBlock& block, size_t channel, float* values, bool direct) const {
-  activate(channel, values, block.pixels());
+  finish_values(target_, channel, values, block.pixels());
   if (direct || (target_.sink && target_.sink->instead_of_target)) return;
-  for (size_t n = block.n0; n < block.n1; ++n) {
-    for (size_t u = block.u0; u < block.u1; ++u, values += block.width()) {
-      store_run(target_, n, channel, y_.target_first + u * y_.target_step, x_.target_first + block.v0 * x_.target_step,
-                x_.target_step, values, block.width());
-    }
-  }
+  store_block(target_, y_, x_, block, channel, values);
 }
 
 void PatchProduct::run(const ImageSource& source, void* workspace) const {
@@ -287,7 +277,7 @@ void PatchProduct::run_pair(const PatchProduct* even, const PatchProduct* odd, b
       const size_t channel = part.group * any.rows_ + part.first_row + r;
       for (size_t k = 0; k < 2; ++k) {
         if (!phases[k]) std::fill_n(values[k] + r * stride, pixels, 0.0f);
-        any.activate(channel, values[k] + r * stride, pixels);
+        finish_values(target, channel, values[k] + r * stride, pixels);
       }
       const float *a = values[0] + r * stride, *b = values[1] + r * stride;
       for (size_t n = block.n0; n < block.n1; ++n) {
@@ -303,7 +293,7 @@ void PatchProduct::run_pair(const PatchProduct* even, const PatchProduct* odd, b
           if (!fill_next_row || at + 1 >= target.tensor->size[1]) continue;
           fetch_row(target, n, channel + 1, at + 1, 2 * block.v0, 2 * width);
           std::fill_n(row, 2 * width, 0.0f);
-          any.activate(channel, row, 2 * width);
+          finish_values(target, channel, row, 2 * width);
           store_run(target, n, channel, at + 1, 2 * block.v0, 1, row, 2 * width);
         }
       }

@@ -51,7 +51,6 @@ class PatchProduct {
   float* multiply(const ImageSource& source, const Part& part, const float* packed, float* scratch, float* staged,
                   size_t* stride) const;
   void run_task(const ImageSource& source, size_t task, const float* packed, float* scratch) const;
-  void activate(size_t channel, float* values, size_t count) const;
   void pack_panels(const ImageSource& source, const ChannelTaps& depth, const PixelBlock& block, size_t group,
                    float* slab_room, float* panels) const;
   void finish(const PixelBlock& block, size_t channel, float* values, bool direct) const;

@@ -7,6 +7,7 @@
 #include "src/core/elements.h"
 #include "src/core/parallel.h"
 #include "src/ops/convolution/convolution_kernels.h"
+#include "src/ops/convolution/convolution_slab.h"
 
 namespace bnns {
 
@@ -27,6 +28,21 @@ void fill_without_taps(const PatchAxis& y, const PatchAxis& x, size_t batch, siz
                    }
                  }
                });
+}
+
+void finish_values(const ImageTarget& target, size_t channel, float* values, size_t count) {
+  if (target.bias) add_constant(values, target.bias[channel], count);
+  if (!target.activation.is_identity()) activation_forward(target.activation, values, values, count);
+}
+
+void store_block(const ImageTarget& target, const PatchAxis& y, const PatchAxis& x, const PixelBlock& block,
+                 size_t channel, const float* values) {
+  for (size_t n = block.n0; n < block.n1; ++n) {
+    for (size_t u = block.u0; u < block.u1; ++u, values += block.width()) {
+      store_run(target, n, channel, y.target_first + u * y.target_step, x.target_first + block.v0 * x.target_step,
+                x.target_step, values, block.width());
+    }
+  }
 }
 
 void store_run(const ImageTarget& target, size_t sample, size_t channel, size_t row, size_t first, size_t step,

@@ -48,8 +48,16 @@ struct ImageTarget {
 void fill_without_taps(const PatchAxis& y, const PatchAxis& x, size_t batch, size_t channels, const ImageTarget& target,
                        size_t threads);
 
+// Bias and activation on `count` values of one channel.
+void finish_values(const ImageTarget& target, size_t channel, float* values, size_t count);
+
 // Writes `count` values to a row of an image, `step` columns apart.
 void store_run(const ImageTarget& target, size_t sample, size_t channel, size_t row, size_t first, size_t step,
                const float* values, size_t count);
+
+// Writes one channel of a block of the map's target pixels, which lie side by side, row by row.
+struct PixelBlock;
+void store_block(const ImageTarget& target, const PatchAxis& y, const PatchAxis& x, const PixelBlock& block,
+                 size_t channel, const float* values);
 
 }  // namespace bnns

@@ -49,9 +49,6 @@ constexpr Shape kSmall[] = {
     {"16x1024x7 depthwise", 16, 1024, 7, 1024, 3, 1, 1, 1024, false},
 };
 
-enum class Pass { forward, input, weights };
-constexpr const char* kPassNames[] = {"forward", "input gradient", "weight gradient"};
-
 // One call of the C interface. The bf16 and f32 layers of a row have their arrays under names of their own.
 Call ours(const Shape& s, Pass pass, Type type, const std::string& prefix, size_t threads) {
   // Filters hold their weights by pointer, and the rotation has many: one filter per set, made at the first call.
@@ -78,11 +75,6 @@ Call ours(const Shape& s, Pass pass, Type type, const std::string& prefix, size_
     check(BNNSFilterApplyBackwardBatch(filter.get(), s.n, array("x"), 0, pass == Pass::input ? &p.i_desc : nullptr, 0,
                                        nullptr, 0, &p.o_desc, 0, pass == Pass::weights ? &p.w_desc : nullptr, nullptr));
   };
-}
-
-const char* result_of(Pass pass) {
-  constexpr const char* names[] = {"y", "dx", "dw"};
-  return names[int(pass)];
 }
 
 #ifdef BNNS_PEER_ONEDNN
@@ -146,10 +138,10 @@ void add(const char* family, const char* op, const Shape& s, Pass pass, Type typ
     fill("", type);
     if (type != Type::f32) fill("f32_", Type::f32);
     const std::vector<size_t> result = pass == Pass::forward ? s.y() : pass == Pass::input ? s.x() : s.w();
-    d.add(std::string("peer_") + result_of(pass), result, type);
+    d.add(std::string("peer_") + kPassResults[int(pass)], result, type);
   };
   r.open = [=](Case& c, size_t threads) {
-    c.contenders.push_back({"ours", ours(s, pass, type, "", threads), result_of(pass)});
+    c.contenders.push_back({"ours", ours(s, pass, type, "", threads), kPassResults[int(pass)]});
 #ifdef BNNS_PEER_ONEDNN
     add_onednn(c, s, pass, type);
 #endif
@@ -161,17 +153,16 @@ void add(const char* family, const char* op, const Shape& s, Pass pass, Type typ
 }  // namespace
 
 void add_convolution_rows() {
-  const Pass passes[] = {Pass::forward, Pass::input, Pass::weights};
   for (const Shape& s : kDense) {
-    for (const Pass pass : passes) add("conv", "convolution", s, pass, Type::f32);
+    for (const Pass pass : kPasses) add("conv", "convolution", s, pass, Type::f32);
   }
   for (const Shape& s : kSmall) {
-    for (const Pass pass : passes) add("conv_small", s.groups > 1 ? "depthwise" : "convolution", s, pass, Type::f32);
+    for (const Pass pass : kPasses) add("conv_small", s.groups > 1 ? "depthwise" : "convolution", s, pass, Type::f32);
   }
   for (const size_t shape : {0, 1, 2, 3, 8}) {
-    for (const Pass pass : passes) add("bf16", "convolution", kDense[shape], pass, Type::bf16);
+    for (const Pass pass : kPasses) add("bf16", "convolution", kDense[shape], pass, Type::bf16);
   }
-  for (const Pass pass : passes) add("f16", "convolution", kDense[1], pass, Type::f16);
+  for (const Pass pass : kPasses) add("f16", "convolution", kDense[1], pass, Type::f16);
 }
 
 }  // namespace bnns::bench

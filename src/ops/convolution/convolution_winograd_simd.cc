@@ -263,16 +263,9 @@ void winograd_source_row(const float* rows, size_t row_stride, size_t tiles, flo
                          size_t point_stride) noexcept {
   BNNS_DISPATCH(WinogradSourceRow)(rows, row_stride, tiles, v, tile_stride, point_stride);
 }
-void winograd_weight_block([[maybe_unused]] Isa isa, const WinogradWeights& w, size_t rows, size_t depth, float* u,
+void winograd_weight_block(Isa isa, const WinogradWeights& w, size_t rows, size_t depth, float* u,
                            size_t point_stride) noexcept {
-#if HWY_ARCH_X86_64
-  const auto run = isa >= Isa::avx512 ? &N_AVX3::WinogradWeightBlock
-                   : isa == Isa::avx2 ? &N_AVX2::WinogradWeightBlock
-                                      : &N_SSE4::WinogradWeightBlock;
-#else
-  const auto run = &HWY_STATIC_DISPATCH(WinogradWeightBlock);
-#endif
-  run(w, rows, depth, u, point_stride);
+  BNNS_DISPATCH_FOR(isa, WinogradWeightBlock)(w, rows, depth, u, point_stride);
 }
 void winograd_target_row(const float* m, size_t tile_stride, size_t point_stride, size_t tiles, const float* bias,
                          float* y, size_t channel_stride, size_t row_stride) noexcept {

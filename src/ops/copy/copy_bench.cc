@@ -8,12 +8,15 @@
 #include <cstring>
 #include <vector>
 
+#include "bench/check.h"
 #include "bench/timing.h"
 #include "bnns/bnns.h"
 #include "bnns/bnns_extensions.h"
 #include "src/core/parallel.h"
 
 namespace {
+
+using bnns::bench::check;
 
 template <class Body>
 double fastest(Body&& body) {
@@ -29,12 +32,6 @@ BNNSNDArrayDescriptor matrix(BNNSDataLayout layout, size_t rows, size_t columns,
   d.data = data;
   d.data_type = type;
   return d;
-}
-
-void check(int status) {
-  if (status == 0) return;
-  std::fprintf(stderr, "%s\n", BNNSExtLastError());
-  std::exit(1);
 }
 
 }  // namespace

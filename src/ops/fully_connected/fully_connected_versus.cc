@@ -19,10 +19,6 @@ constexpr Shape kShapes[] = {
     {1024, 1024, true}, {1024, 4096, false}, {4096, 1000, false}, {4096, 4096, true}, {9216, 4096, false},
 };
 
-enum class Pass { forward, input, weights };
-constexpr const char* kPassNames[] = {"forward", "input gradient", "weight gradient"};
-constexpr const char* kResults[] = {"y", "dx", "dw"};
-
 Call ours(size_t batch, const Shape& s, Pass pass, Type type, const std::string& prefix, size_t threads) {
   auto filters = std::make_shared<std::map<const void*, Filter>>();
   return [=](Data& d) {
@@ -81,7 +77,7 @@ void add_onednn(Case& c, size_t batch, const Shape& s, Pass pass, Type type, boo
         .use(DNNL_ARG_DIFF_WEIGHTS, "peer_dw", w, pd.diff_weights_desc(), out);
   }
   if (own_layout && !run->changes_layouts()) return;  // the same thing again
-  contend(c, run, std::string("peer_") + kResults[int(pass)]);
+  contend(c, run, std::string("peer_") + kPassResults[int(pass)]);
 }
 #endif
 
@@ -103,10 +99,10 @@ void add(const char* family, size_t batch, const Shape& s, Pass pass, Type type)
     };
     fill("", type);
     if (type != Type::f32) fill("f32_", Type::f32);
-    d.add(std::string("peer_") + kResults[int(pass)], d[kResults[int(pass)]].shape(), type);
+    d.add(std::string("peer_") + kPassResults[int(pass)], d[kPassResults[int(pass)]].shape(), type);
   };
   r.open = [=](Case& c, size_t threads) {
-    c.contenders.push_back({"ours", ours(batch, s, pass, type, "", threads), kResults[int(pass)]});
+    c.contenders.push_back({"ours", ours(batch, s, pass, type, "", threads), kPassResults[int(pass)]});
 #ifdef BNNS_PEER_ONEDNN
     add_onednn(c, batch, s, pass, type, false);
     add_onednn(c, batch, s, pass, type, true);
@@ -119,15 +115,14 @@ void add(const char* family, size_t batch, const Shape& s, Pass pass, Type type)
 }  // namespace
 
 void add_fully_connected_rows() {
-  const Pass passes[] = {Pass::forward, Pass::input, Pass::weights};
   for (const size_t batch : {1, 32, 128}) {
     for (const Shape& s : kShapes) {
-      for (const Pass pass : passes) add("fully_connected", batch, s, pass, Type::f32);
+      for (const Pass pass : kPasses) add("fully_connected", batch, s, pass, Type::f32);
     }
   }
   for (const size_t batch : {32, 128}) {
     for (const size_t shape : {8, 9, 10, 13}) {
-      for (const Pass pass : passes) add("bf16", batch, kShapes[shape], pass, Type::bf16);
+      for (const Pass pass : kPasses) add("bf16", batch, kShapes[shape], pass, Type::bf16);
     }
   }
 }

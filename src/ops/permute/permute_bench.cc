@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "bench/check.h"
 #include "bench/timing.h"
 #include "bnns/bnns.h"
 #include "bnns/bnns_extensions.h"
@@ -15,15 +16,11 @@
 
 namespace {
 
+using bnns::bench::check;
+
 template <class Body>
 double fastest(Body&& body) {
   return bnns::bench::fastest(0.2, body);
-}
-
-void check(int status) {
-  if (status == 0) return;
-  std::fprintf(stderr, "%s\n", BNNSExtLastError());
-  std::exit(1);
 }
 
 struct Case {
