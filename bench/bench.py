@@ -14,19 +14,13 @@ import ctypes
 import json
 import math
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import time
 
 import report
-
-# 'better': the faster peer; else the name of the one that the bar speaks of.
-BARS = {
-    "pool_forward": ("oneDNN", 2.5), "pool_backward": ("oneDNN", 2.5), "conv": ("better", 1.2), "conv_small": ("better", 3.0),
-    "fully_connected": ("better", 1.1), "normalization": ("better", 2.0), "loss": ("PyTorch", 2.0),
-    "optimizer": ("PyTorch", 3.0), "bf16": ("better", 1.0), "step_small": ("PyTorch", 8.0), "step_large": ("PyTorch", 2.0),
-}
 
 
 def load(path):
@@ -126,24 +120,26 @@ class Bench:
             if not difference <= bound and not other:
                 print(f"NOTE {row['family']} {row['op']} {row['direction']} {row['shape']}: PyTorch differs by "
                       f"{difference:.1e}", flush=True)
-        turn, kept = [0], [None] * len(sets)
+        turn, last, kept = [0], [0], [None] * len(sets)
 
         def timed(calls):
             def once():  # results stay as long as a set: they too come from memory that was not just written
                 turn[0] += 1
                 kept[turn[0] % len(sets)] = None
                 kept[turn[0] % len(sets)] = call(sets[turn[0] % len(sets)])
-            once()
+            if last[0] < 0.05:  # longer ones warm themselves up
+                once()
             start = time.perf_counter()
             for _ in range(calls):
                 once()
-            return (time.perf_counter() - start) / calls
+            last[0] = (time.perf_counter() - start) / calls
+            return last[0]
         return timed
 
     def row(self, row, threads, info, times):
         ours = times["ours"]
         peers = {name: t for name, t in times.items() if name in ("oneDNN", "PyTorch")}
-        wanted = BARS.get(row["family"], ("better", 0))[0]
+        wanted = report.BARS.get(row["family"], ("better", 0))[0]
         chosen = wanted if wanted in peers else min(peers, key=lambda n: statistics.median(peers[n])) if peers else ""
         out = {k: row[k] for k in ("family", "op", "direction", "shape", "type")}
         seconds = statistics.median(ours)
@@ -183,7 +179,7 @@ def measure_memory(lib, what):
         net = peers.model("MLP")  # so that PyTorch's own start-up is not counted
         net(peers.torch.zeros(1, 784)).sum().backward()
     before = status("VmRSS")
-    case = lib.bench_open(int(index), os.cpu_count())
+    case = lib.bench_open(int(index), len(os.sched_getaffinity(0)))
     if side == "ours":
         lib.bench_time(case, 0, 3)
     else:
@@ -202,6 +198,20 @@ def import_torch():
     except ImportError as error:
         print(f"PyTorch is not here ({error}); its rows are left out. scripts/setup --bench installs it.")
         return None
+
+
+def measure(bench, rows, thread_counts, options, results):
+    for threads in thread_counts:
+        for index, row in enumerate(rows):
+            text = " ".join(row[k] for k in ("family", "op", "direction", "shape", "type"))
+            if options.filter not in text or (options.quick and not row["quick"]):
+                continue
+            result = bench.run(index, row, threads)
+            if row["family"].startswith("step") and threads == thread_counts[0] and not options.quick:
+                result["memory_mb"] = peak_memory(options, index, "ours")
+                result["peer_memory_mb"] = peak_memory(options, index, "PyTorch") if bench.peers else None
+            results.append(result)
+            print(report.line(result), flush=True)
 
 
 def main():
@@ -223,33 +233,27 @@ def main():
     options.turn = 2e-3 if options.quick else 6e-3
     rows = json.loads(lib.bench_rows())
     peers = import_torch()
-    machine = report.machine(json.loads(lib.bench_machine()), peers.torch.__version__ if peers else None)
     bench = Bench(lib, peers, options)
-    cores = os.cpu_count()
-    thread_counts = [options.threads] if options.threads else [cores] if options.quick or cores == 1 else [cores, 1]
+    cores = options.threads or len(os.sched_getaffinity(0))
+    machine = report.machine(json.loads(lib.bench_machine()), peers.torch.__version__ if peers else None, cores)
+    thread_counts = [cores] if options.threads or options.quick or cores == 1 else [cores, 1]
     machine["limits"] = {n: bench.limit(n) for n in thread_counts}
     print(report.heading(machine), flush=True)
     results, started = [], time.monotonic()
-    for threads in thread_counts:
-        for index, row in enumerate(rows):
-            text = " ".join(row[k] for k in ("family", "op", "direction", "shape", "type"))
-            if options.filter not in text or (options.quick and not row["quick"]):
-                continue
-            result = bench.run(index, row, threads)
-            if row["family"].startswith("step") and threads == cores and not options.quick:
-                result["memory_mb"] = peak_memory(options, index, "ours")
-                result["peer_memory_mb"] = peak_memory(options, index, "PyTorch") if peers else None
-            results.append(result)
-            print(report.line(result), flush=True)
-    print(report.summary(results, BARS, cores))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        measure(bench, rows, thread_counts, options, results)
+    except KeyboardInterrupt:
+        print(f"stopped in the middle: {len(results)} rows")
+    print(report.summary(results, cores))
     print(f"{len(results)} rows in {time.monotonic() - started:.0f} s")
     if options.json:
         with open(options.json, "w") as f:
             json.dump({"machine": machine, "rows": results}, f, indent=1)
     if options.plots:
-        report.plots(results, machine, BARS, cores, options.plots)
+        report.plots(results, machine, cores, options.plots)
     if options.document:
-        report.document(results, machine, BARS, cores, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+        report.document(results, machine, cores, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
 
 if __name__ == "__main__":

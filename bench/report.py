@@ -1,20 +1,32 @@
-"""How the results of bench.py are shown: lines, the summary with its bars, and the plots of docs/performance.md (SVG, drawn here)."""
+"""How the results of bench.py are shown: lines, the summary with its bars, and the plots of docs/performance.md (SVG, drawn here).
+
+    report.py bench.json PAGE.md        a page of its own for the results of another machine
+"""
 
 import html
+import json
 import math
 import os
 import platform
 import re
 import subprocess
+import sys
+
+# 'better': the faster peer; else the name of the one that the bar speaks of.
+BARS = {
+    "pool_forward": ("oneDNN", 2.5), "pool_backward": ("oneDNN", 2.5), "conv": ("better", 1.2), "conv_small": ("better", 3.0),
+    "fully_connected": ("better", 1.1), "normalization": ("better", 2.0), "loss": ("PyTorch", 2.0),
+    "optimizer": ("PyTorch", 3.0), "bf16": ("better", 1.0), "step_small": ("PyTorch", 8.0), "step_large": ("PyTorch", 2.0),
+}
 
 
-def machine(found, torch_version):
+def machine(found, torch_version, cores):
     def text(path, pattern):
         with open(path) as f:
             match = re.search(pattern, f.read(), re.M)
         return match.group(1).strip() if match else "unknown"
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    found.update(cpu=text("/proc/cpuinfo", r"^model name\s*:\s*(.*)$"), cores=os.cpu_count(), system=platform.platform(),
+    found.update(cpu=text("/proc/cpuinfo", r"^model name\s*:\s*(.*)$"), cores=cores, system=platform.platform(),
                  PyTorch=torch_version, commit=commit)
     return found
 
@@ -69,29 +81,29 @@ def remark(family, rows):
     return ""
 
 
-def families(results, bars, cores):
+def families(results, cores):
     """One tuple per family: name, rows, mean ratio, bar, least ratio, rows below 0.9, remark."""
     for family, rows in by_family(results, cores).items():
         rows = counted(family, rows)
         ratios = [r["ratio"] for r in rows if r["ratio"]]
         if not ratios:
             continue
-        yield (family, len(ratios), mean(ratios), bars.get(family, ("", None))[1], min(ratios), sum(v < 0.9 for v in ratios),
+        yield (family, len(ratios), mean(ratios), BARS.get(family, ("", None))[1], min(ratios), sum(v < 0.9 for v in ratios),
                remark(family, rows))
 
 
-def summary(results, bars, cores):
+def summary(results, cores):
     lines = ["", f"geometric means, {cores} threads",
              f"{'family':16} {'rows':>4} {'ratio':>6} {'bar':>5} {'least':>6} {'<0.9':>5}"]
-    for family, count, ratio, bar, least, below, text in families(results, bars, cores):
+    for family, count, ratio, bar, least, below, text in families(results, cores):
         lines.append(f"{family:16} {count:4} {ratio:6.2f} {bar or '':>5} {least:6.2f} {below:5}  {text}")
     return "\n".join(lines)
 
 
-def short_table(results, bars, cores):
+def short_table(results, cores):
     out = ["| family | rows | times as fast (geometric mean) | bar | least | below 0.9 | |",
            "| --- | --- | --- | --- | --- | --- | --- |"]
-    for family, count, ratio, bar, least, below, text in families(results, bars, cores):
+    for family, count, ratio, bar, least, below, text in families(results, cores):
         out.append(f"| {family} | {count} | {ratio:.2f} | {bar or ''} | {least:.2f} | {below or ''} | {text} |")
     return "\n".join(out)
 
@@ -110,16 +122,29 @@ def table(results):
     return "\n".join(out)
 
 
-def document(results, m, bars, cores, root):
-    """Writes the results into docs/performance.md, docs/plots and the README, between their markers."""
-    plots(results, m, bars, cores, os.path.join(root, "docs", "plots"))
+def about(m):
     limits = "; ".join(f"{n} threads: {v['operations'] / 1e9:.0f} GFLOP/s FMA, {v['bytes'] / 1e9:.0f} GB/s copy"
                        for n, v in m["limits"].items())
-    about = (f"{m['cpu']}, {m['cores']} cores ({m['isa']}), {m['system']}; oneDNN {m.get('oneDNN', '-')}, PyTorch "
-             f"{m['PyTorch'] or '-'}; commit {m['commit']}. Limits at the start of the run: {limits}.")
-    for name, marks in (("docs/performance.md", {"machine": about, "summary": short_table(results, bars, cores),
+    return (f"{m['cpu']}, {m['cores']} cores ({m['isa']}), {m['system']}; oneDNN {m.get('oneDNN', '-')}, PyTorch "
+            f"{m['PyTorch'] or '-'}; commit {m['commit']}. Limits at the start of the run: {limits}.")
+
+
+def page(source, path):
+    with open(source) as f:
+        found = json.load(f)
+    m, results = found["machine"], found["rows"]
+    name = os.path.splitext(os.path.basename(path))[0].replace("-", " ")
+    with open(path, "w") as f:
+        f.write(f"# {name.capitalize()}\n\nWritten by `bench/report.py` from a run of `make bench`; how to read it: "
+                f"[performance.md](performance.md).\n\n{about(m)}\n\n{short_table(results, m['cores'])}\n\n{table(results)}\n")
+
+
+def document(results, m, cores, root):
+    """Writes the results into docs/performance.md, docs/plots and the README, between their markers."""
+    plots(results, m, cores, os.path.join(root, "docs", "plots"))
+    for name, marks in (("docs/performance.md", {"machine": about(m), "summary": short_table(results, cores),
                                                  "rows": table(results)}),
-                        ("README.md", {"summary": short_table(results, bars, cores)})):
+                        ("README.md", {"summary": short_table(results, cores)})):
         path = os.path.join(root, name)
         with open(path) as f:
             text = f.read()
@@ -132,13 +157,13 @@ def document(results, m, bars, cores, root):
             f.write(text)
 
 
-def plots(results, m, bars, cores, folder):
+def plots(results, m, cores, folder):
     """ratios.svg: every row a dot on a logarithmic axis, one line per family, its mean and its bar. limits.svg: shares of the limit."""
     families = {f: counted(f, rows) for f, rows in by_family(results, cores).items()}
     caption = f"{m['cpu']}, {cores} threads; oneDNN {m.get('oneDNN', '-')}, PyTorch {m['PyTorch'] or '-'}"
     os.makedirs(folder, exist_ok=True)
     dots(os.path.join(folder, "ratios.svg"), "Times as fast as the peer: " + caption,
-         {f: [r["ratio"] for r in rows if r["ratio"]] for f, rows in families.items()}, {f: b[1] for f, b in bars.items()},
+         {f: [r["ratio"] for r in rows if r["ratio"]] for f, rows in families.items()}, {f: b[1] for f, b in BARS.items()},
          (0.25, 32), [0.25, 0.5, 1, 2, 4, 8, 16, 32])
     dots(os.path.join(folder, "limits.svg"), "Share of the machine's limit: " + caption,
          {f: [r["limit_share"] for r in rows if r["limit_share"]] for f, rows in families.items()
@@ -169,3 +194,7 @@ def dots(path, title, data, bars, span, ticks):
     s.append("</svg>\n")
     with open(path, "w") as f:
         f.write("\n".join(s))
+
+
+if __name__ == "__main__":
+    page(*sys.argv[1:])

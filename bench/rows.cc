@@ -107,7 +107,12 @@ BENCH_API void* bench_open(size_t row, size_t threads) {
   r.fill(first);
   const size_t sets = sets_for(first.bytes());
   open->data.sets.push_back(std::move(first));
-  for (size_t i = 1; i < sets; ++i) r.fill(open->data.sets.emplace_back());
+  for (size_t i = 1; i < sets; ++i) {
+    Data& set = open->data.sets.emplace_back();
+    for (const auto& [name, array] : open->data.sets[0].arrays()) {
+      std::memcpy(set.add(name, array.shape(), array.type()).data(), array.data(), array.bytes());
+    }
+  }
   r.open(open->data, threads);
   return open;
 }
