@@ -73,6 +73,8 @@ void choose_blocks(const GemmCall& call, TilePlan& p) {
     p.slices = std::min(wanted / count, p.depth_blocks / 2);
   } else {
     halve_columns(2, 8);
+    // A task that packs all of B it reads shares nothing with other cores.
+    if (call.m <= kRowBlock && call.b.depth_contiguous() && !p.pairs) halve_columns(1, 4);
     halve_rows(4, 4);
     halve_columns(1, 4);
     halve_rows(1, 4);

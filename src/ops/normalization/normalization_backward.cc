@@ -145,7 +145,8 @@ void BackwardPass::finish_block(const Rectangle& r, const GradientTarget& to) co
 
 void BackwardPass::add_sums(size_t set, const Rectangle& r, Rooms* rooms, GradientSums* sums) const {
   const BlockAffine numbers = affine(set, r);
-  const GradientBlock block = gradients(plan_, views_, r, numbers, rooms);
+  GradientBlock block = gradients(plan_, views_, r, numbers, rooms);
+  block.next_rows = next_rows(r);
   numbers.gammas ? add_scaled_gradient_sums(block, numbers.gammas, sums) : add_gradient_sums(block, sums);
 }
 
@@ -179,7 +180,9 @@ void BackwardPass::write_segment(size_t set, size_t segment, GradientCoefficient
   Rooms rooms;
   for_each_block(plan_, plan_.segment(set, segment), block_columns_, [&](const Rectangle& r) {
     const BlockAffine gamma = affine(set, r);
-    write_block(r, gradients(plan_, views_, r, gamma, &rooms), gamma, numbers, rooms.dx);
+    GradientBlock block = gradients(plan_, views_, r, gamma, &rooms);
+    if (joined_ && schedule_.has_next(plan_, set)) block.ahead = plan_.set_columns;
+    write_block(r, block, gamma, numbers, rooms.dx);
   });
 }
 

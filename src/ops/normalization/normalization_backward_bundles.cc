@@ -13,7 +13,8 @@ void BackwardPass::run_bundle(Range sets, bool more) const {
   for (size_t row = 0; row < plan_.set_rows; row += plan_.block_rows) {
     for (size_t c = 0; c < columns; c += step) {
       const Rectangle r = plan_.beside(sets.begin, row, c, std::min(step, columns - c));
-      const GradientBlock block = gradients(plan_, views_, r, affine(sets.begin, r), &rooms);
+      GradientBlock block = gradients(plan_, views_, r, affine(sets.begin, r), &rooms);
+      block.next_rows = next_rows(r);
       add_channel_gradient_sums(block, std::min(plane, r.columns), sums);
     }
   }

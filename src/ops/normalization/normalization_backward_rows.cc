@@ -29,9 +29,11 @@ void BackwardPass::write_row_deltas(size_t first, size_t n, const GradientSums* 
   GradientSums sums[kGradientColumns];
   for (size_t part = 0; part < parts; ++part) {
     const GradientSums* from = partial + part * length;
-    for (size_t j = 0; j < n; ++j) {
-      sums[j / fold].g += from[j].g;
-      sums[j / fold].gx += from[j].gx;
+    for (size_t k = 0, j = 0; j < n; ++k) {
+      for (const size_t end = j + fold; j < end; ++j) {
+        sums[k].g += from[j].g;
+        sums[k].gx += from[j].gx;
+      }
     }
   }
   write_deltas(first / fold, n / fold, sums);

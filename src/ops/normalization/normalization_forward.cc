@@ -21,6 +21,7 @@ ForwardPass::ForwardPass(const NormalizationProblem& problem, NormalizationParam
       y_(plan_, problem.y, call.y, call.y_stride),
       affine_(plan_, parameters, at<float>(affine_at_)) {
   x_direct_ = x_.direct({0, 0, 1, 1});
+  x_uniform_ = x_.direct({0, 0, 2, 1});
   gather_moments_ = !call.moments && !(moving_mean_wanted_ && moving_variance_wanted_);
   separate_activation_ = needs_activation_pass(problem.activation);
   const bool direct = (x_direct_ || values_) && y_.direct({0, 0, plan_.block_rows, 1}) && !separate_activation_;
@@ -76,7 +77,7 @@ MomentSums ForwardPass::segment_moments(size_t set, size_t segment) const {
   float room[kMomentBlock];
   for_each_block(plan_, plan_.segment(set, segment), kMomentBlock, [&](const Rectangle& r) {
     const ConstMatrix x = first_read(r, room);
-    sums.merge(moments_of_block(x.data, r.rows, x.stride, r.columns));
+    sums.merge(moments_of_block(x.data, r.rows, x.stride, r.columns, next_rows(r)));
   });
   return sums;
 }
@@ -138,7 +139,9 @@ void ForwardPass::normalize(size_t set, const Rectangle& r, const SetCoefficient
   if (!plan_.per_element) {
     const size_t channel = plan_.channel(set, r.row);
     const ChannelCoefficients numbers{set_coefficients, affine_.gamma[channel], affine_.beta[channel]};
-    normalize_channel_block(block(r, x, y), r.columns, &numbers);
+    NormalizeBlock one = block(r, x, y);
+    if (joined_ && schedule_.has_next(plan_, set)) one.ahead = plan_.set_columns;
+    normalize_channel_block(one, r.columns, &numbers);
   } else if (!affine_.gamma) {
     const ChannelCoefficients numbers{set_coefficients, 1, 0};
     normalize_channel_block(block(r, x, y), r.columns, &numbers);

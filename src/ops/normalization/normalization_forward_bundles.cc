@@ -15,7 +15,7 @@ void ForwardPass::run_bundle(Range sets, bool more) const {
       const Rectangle r = plan_.beside(sets.begin, row, c, std::min(step, columns - c));
       const ConstMatrix x = first_read(r, x_room);
       const size_t width = std::min(plane, r.columns);
-      merge_channel_moments(x.data, r.rows, x.stride, width, r.columns / width, sums);
+      merge_channel_moments(x.data, r.rows, x.stride, next_rows(r), width, r.columns / width, sums);
     }
   }
   for (size_t i = 0; i < sets.size(); ++i) {

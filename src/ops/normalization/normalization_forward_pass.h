@@ -46,6 +46,9 @@ class ForwardPass {
     return x_direct_ || !values_ ? x_.read(r, room) : values(r);
   }
 
+  // How many rows behind r, as many as r's at most, are to be fetched while r is read.
+  size_t next_rows(const Rectangle& r) const { return x_uniform_ ? plan_.next_rows(r) : 0; }
+
   void finish_block(const Rectangle& r, const Matrix& y) const {
     for (size_t i = 0; separate_activation_ && i < r.rows; ++i) {
       activation_forward(problem_.activation, y.data + i * y.stride, y.data + i * y.stride, r.columns);
@@ -86,7 +89,7 @@ class ForwardPass {
   ScratchShelf::Lease lease_;
   MatrixView x_, y_;
   Affine affine_;
-  bool joined_, x_direct_, gather_moments_, separate_activation_, stream_values_, stream_y_;
+  bool joined_, x_direct_, x_uniform_, gather_moments_, separate_activation_, stream_values_, stream_y_;
 };
 
 }  // namespace bnns

@@ -46,6 +46,9 @@ struct RowOfGradients {
     __builtin_prefetch(values + i, 0, 2);
     if (kRelu) __builtin_prefetch(y + i, 0, 2);
   }
+  HWY_ATTR HWY_INLINE void FetchRow(size_t i, size_t n) const {
+    for (size_t k = 0; k < n; k += 64 / sizeof(float)) Fetch(i + k);
+  }
   HWY_ATTR HWY_INLINE hn::Vec<D> X(size_t i) const { return hn::LoadU(d, values + i); }
   HWY_ATTR HWY_INLINE hn::Vec<D> X(size_t i, size_t count) const { return LoadPartial(d, values + i, count); }
 };

@@ -61,6 +61,8 @@ class BackwardPass {
   BlockAffine affine(size_t set, const Rectangle& r) const;
   GradientBlock gradients(const NormalizationPlan& plan, const Views& views, const Rectangle& r,
                           const BlockAffine& affine, Rooms* rooms) const;
+  // As in ForwardPass.
+  size_t next_rows(const Rectangle& r) const { return joined_ ? plan_.next_rows(r) : 0; }
   GradientTarget target(const Rectangle& r, float* room) const;
   void finish_block(const Rectangle& r, const GradientTarget& to) const;
 

@@ -31,11 +31,12 @@ struct MomentSums {
 };
 
 // The moments of a block of `rows` rows of n values, `stride` apart. f32 sums inside: blocks of at most kMomentBlock
-// values keep the error of the variance below 40 eps; merge the blocks of a set.
+// values keep the error of the variance below 40 eps; merge the blocks of a set. The caller reads next_rows more rows
+// (at most `rows`) next, at the same stride: they are fetched meanwhile, since hardware stops at the end of a page.
 inline constexpr size_t kMomentBlock = 1024;
-MomentSums moments_of_block(const float* x, size_t rows, size_t stride, size_t n) noexcept;
+MomentSums moments_of_block(const float* x, size_t rows, size_t stride, size_t n, size_t next_rows = 0) noexcept;
 // Merges into sums[c] the moments of columns [c plane, (c + 1) plane), in blocks of at most kMomentBlock columns.
-void merge_channel_moments(const float* x, size_t rows, size_t stride, size_t plane, size_t channels,
+void merge_channel_moments(const float* x, size_t rows, size_t stride, size_t next_rows, size_t plane, size_t channels,
                            MomentSums* sums) noexcept;
 
 // Merges the moments of each column of a block into sums[column]: at most kColumnRows rows, at most kColumns columns.
@@ -90,7 +91,8 @@ struct GradientBlock {
   const float* values;
   size_t values_stride;
   size_t rows, n;
-  size_t ahead = 0;  // as in NormalizeBlock
+  size_t ahead = 0;      // of dx: as in NormalizeBlock
+  size_t next_rows = 0;  // of sums: as in moments_of_block
 };
 struct GradientSums {
   double g = 0, gx = 0;  // sum of g, sum of g x^

@@ -1,7 +1,11 @@
 #include "src/ops/normalization/normalization_plan.h"
 
+#include <numeric>
+
 namespace bnns {
 namespace {
+
+constexpr size_t kLine = kAlignment / sizeof(float);  // values in a cache line
 
 // How many elements from the beginning of a sample, and from every multiple of that number, are contiguous.
 size_t contiguous_prefix(const Tensor& t) {
@@ -158,7 +162,9 @@ Schedule::Schedule(const NormalizationPlan& plan, size_t n_threads, size_t bytes
   // Bundles give batch sets longer runs of each sample; other sets are runs already and only share calls.
   const size_t fit = (plan.batch_sets ? kBundleValues : kMomentBlock * 8) / operands / plan.set_count();
   const size_t fair = std::max<size_t>(1, plan.sets / (4 * threads));  // tasks end together
-  bundle = std::clamp<size_t>(fit, 1, std::min(kMostSets, fair));
+  bundle = plan.side_by_side() ? std::clamp<size_t>(fit, 1, std::min(kMostSets, div_up(fair, 2))) : 1;
+  const size_t whole = kLine / std::gcd(plan.plane, kLine);  // sets whose runs are whole lines, where samples are
+  if (bundle > whole) bundle = bundle / whole * whole;
   sets_per_task = fair / bundle * bundle;
   tasks = div_up(plan.sets, sets_per_task);
 }

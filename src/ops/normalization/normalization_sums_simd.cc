@@ -26,14 +26,18 @@ HWY_INLINE void BlockGradientSums(const GradientBlock& b, const float* gamma, fl
     const auto row = RowAt<kRelu>(d, b, r);
     const auto g_at = [&](size_t i)
                           HWY_ATTR { return kScaled ? hn::Mul(hn::LoadU(d, gamma + i), row.G(i)) : row.G(i); };
+    const auto next = RowAt<kRelu>(d, b, r + b.rows);
+    const bool fetch = r < b.next_rows;
     size_t i = 0;
     for (; i + 4 * N <= n; i += 4 * N) {
+      if (fetch) next.FetchRow(i, 4 * N);
       const V g0 = g_at(i), g1 = g_at(i + N), g2 = g_at(i + 2 * N), g3 = g_at(i + 3 * N);
       a0 = hn::Add(a0, g0), b0 = hn::MulAdd(g0, row.X(i), b0);
       a1 = hn::Add(a1, g1), b1 = hn::MulAdd(g1, row.X(i + N), b1);
       a2 = hn::Add(a2, g2), b2 = hn::MulAdd(g2, row.X(i + 2 * N), b2);
       a3 = hn::Add(a3, g3), b3 = hn::MulAdd(g3, row.X(i + 3 * N), b3);
     }
+    if (fetch) next.FetchRow(i, n - i);
     if (i + N <= n) {
       const V g0 = g_at(i);
       a0 = hn::Add(a0, g0), b0 = hn::MulAdd(g0, row.X(i), b0), i += N;

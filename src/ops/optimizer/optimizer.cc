@@ -63,7 +63,10 @@ struct Entry {
 };
 
 constexpr size_t kInlineTensors = 24;  // lists up to here need no allocation
-constexpr size_t kChunk = 16 * 1024;   // elements of one task: 64 KiB per stream
+
+// Elements of one task. Memory likes long runs of each stream: SGD on 25 million parameters takes 6.8 ms in tasks of
+// 64 KiB and 6.4 in tasks of 1 MiB (two cores of a Zen 4); 64 tasks and more still end together.
+constexpr size_t kShortChunk = 16 * 1024, kLongChunk = 256 * 1024;
 
 void check_tensors(const OptimizerProblem& problem, size_t n, BNNSNDArrayDescriptor* const* parameters,
                    const BNNSNDArrayDescriptor* const* gradients, BNNSNDArrayDescriptor* const* accumulators,
@@ -130,7 +133,7 @@ OptimizerSlice part(const OptimizerSlice& s, size_t begin, size_t end) {
   return p;
 }
 
-// The tensors lie end to end in one row of elements, and a task is kChunk of them: many small tensors share a task,
+// The tensors lie end to end in one row of elements, and a task is a chunk of them: many small tensors share a task,
 // a large one is spread over many.
 void update_chunk(const OptimizerProblem& problem, const Entry* entries, size_t n, size_t begin, size_t end) noexcept {
   const Entry* e =
@@ -169,10 +172,12 @@ void optimizer_step(const OptimizerProblem& problem, size_t n, BNNSNDArrayDescri
   }
   set_scales(problem, n, options.n_threads, entries.data());
 
-  const size_t total = entries[n - 1].first + entries[n - 1].slice.n, tasks = div_up(total, kChunk);
+  const size_t total = entries[n - 1].first + entries[n - 1].slice.n;
+  const size_t chunk = std::clamp(round_up(total / 64, kShortChunk), kShortChunk, kLongChunk);
+  const size_t tasks = div_up(total, chunk);
   const size_t threads = threads_for(options.n_threads, tasks, thread_work(problem.rule, total));
   parallel_for(tasks, threads, [&](size_t task, size_t) {
-    const size_t begin = task * kChunk, end = std::min(total, begin + kChunk);
+    const size_t begin = task * chunk, end = std::min(total, begin + chunk);
     update_chunk(problem, entries.data(), n, begin, end);
   });
 }
