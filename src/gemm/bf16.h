@@ -63,10 +63,34 @@ struct TransposedSums {
 void store_transposed(const TransposedSums& sums, bool accumulate, uint16_t* to, size_t to_stride) noexcept;
 void store_transposed(const TransposedSums& sums, bool accumulate, float* to, size_t to_stride) noexcept;
 
+// A product whose B is read where it lies, in steps of at most 16 words of depth. Step s takes words p < pairs of
+//   A: a[i * a_tile_stride + (s * 32 + r) * 16 + p]      row r of tile i, 32 rows a tile
+//   B: b[at + offsets[s] + p * b_stride + j]             column j of the line that begins at `at`
+// and c[(32 i + r) * c_stride + to + j] = or += the sum over steps. Lines: `samples` times `lines` of `columns` each,
+// at and to growing by the strides named so. Rows and columns are computed 16 at a time: all three have room for that,
+// and what stands there is arbitrary.
+struct PairSteps {
+  size_t rows = 0, steps = 0, pairs = 16;
+  const float *a = nullptr, *b = nullptr;
+  const float* next_a = nullptr;  // the first tile of the next call, or none
+  size_t a_tile_stride = 0, b_stride = 0;
+  const ptrdiff_t* offsets = nullptr;
+  size_t samples = 1, lines = 1, columns = 0;
+  size_t sample_b = 0, sample_c = 0, line_b = 0, line_c = 0;
+  float* c = nullptr;
+  size_t c_stride = 0;
+  bool accumulate = false;
+  Ahead ahead;
+};
+using PairStepsKernel = void (*)(const PairSteps&);
+// Null where an instruction set has none: AMX only.
+PairStepsKernel pair_steps_kernel(Isa isa) noexcept;
+
 // The kernels behind pair_kernels.
 namespace detail {
 void pair_block_avx512(const GemmBlock& g);
 void pair_block_amx(const GemmBlock& g);
+void pair_steps_amx(const PairSteps& g);
 }  // namespace detail
 
 }  // namespace bnns

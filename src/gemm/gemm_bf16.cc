@@ -238,6 +238,10 @@ PairKernels pair_kernels(Isa isa) noexcept {
   return {{kTileRows, kPanel, true, &detail::pair_block_avx512}, 1, true};
 }
 
+PairStepsKernel pair_steps_kernel(Isa isa) noexcept {
+  return isa >= Isa::amx ? &detail::pair_steps_amx : nullptr;
+}
+
 }  // namespace bnns
 
 #else
@@ -245,6 +249,9 @@ PairKernels pair_kernels(Isa isa) noexcept {
 namespace bnns {
 PairKernels pair_kernels(Isa) noexcept {
   return {};
+}
+PairStepsKernel pair_steps_kernel(Isa) noexcept {
+  return nullptr;
 }
 }  // namespace bnns
 

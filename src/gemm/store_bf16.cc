@@ -12,25 +12,6 @@ namespace {
 
 constexpr size_t kLanes = 16;
 
-BNNS_TARGET_AVX512 inline __m512 load_first(const float* from, __mmask16 mask) {
-  return _mm512_maskz_loadu_ps(mask, from);
-}
-BNNS_TARGET_AVX512 inline __m512 load_first(const uint16_t* from, __mmask16 mask) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from)), 16));
-}
-BNNS_TARGET_AVX512 inline void store_first(float* to, __mmask16 mask, __m512 v) {
-  _mm512_mask_storeu_ps(to, mask, v);
-}
-// To nearest even by integers, as float_to_bfloat16 does it: vcvtneps2bf16 would flush subnormals.
-BNNS_TARGET_AVX512 inline void store_first(uint16_t* to, __mmask16 mask, __m512 v) {
-  const __m512i bits = _mm512_castps_si512(v);
-  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-  __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
-  const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
-  rounded = _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));  // quiet, the payload's top bits
-  _mm256_mask_storeu_epi16(to, mask, _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16)));
-}
-
 template <class T>
 BNNS_TARGET_AVX512 void transposed(const float* from, size_t from_stride, size_t slices, size_t slice_stride,
                                    size_t rows, size_t columns, bool accumulate, T* to, size_t to_stride) {

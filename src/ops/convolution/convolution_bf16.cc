@@ -52,10 +52,18 @@ bool ConvolutionFilter::run_bf16(size_t batch, const ImageSource& source, const 
         fill_without_taps(y, x, batch, m.groups * rows, target, options_.n_threads);
         continue;
       }
-      const PairPatchProduct product(y, x, m.groups, rows, channels, w, up ? w.large : w.small, up ? w.small : w.large,
-                                     batch, target, set, options_.n_threads);
-      ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
-      product.run(source, workspace.data());
+      const ptrdiff_t row_stride = up ? w.large : w.small, channel_stride = up ? w.small : w.large;
+      const auto run = [&](const auto& product) {
+        ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
+        product.run(source, workspace.data());
+      };
+      if (const PairStepsKernel kernel = pair_steps_kernel(set); kernel && PairStepProduct::accepts(y, x, channels)) {
+        run(PairStepProduct(y, x, m.groups, rows, channels, w, row_stride, channel_stride, batch, target, kernel,
+                            options_.n_threads));
+      } else {
+        run(PairPatchProduct(y, x, m.groups, rows, channels, w, row_stride, channel_stride, batch, target, set,
+                             options_.n_threads));
+      }
     }
   }
   return true;
@@ -79,9 +87,15 @@ bool ConvolutionFilter::weight_gradient_bf16(size_t batch, const ImageSource& g,
     target.f32 = static_cast<float*>(dw.data) + first;
   }
   target.accumulate = dw.accumulate;
-  const PairWeightProduct product(m, batch, set, options_.n_threads);
-  ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
-  product.run(problem_.transposed ? x : g, problem_.transposed ? g : x, target, workspace.data());
+  const auto run = [&](const auto& product) {
+    ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
+    product.run(problem_.transposed ? x : g, problem_.transposed ? g : x, target, workspace.data());
+  };
+  if (const PairStepsKernel kernel = pair_steps_kernel(set); kernel && PairWeightSteps::accepts(m)) {
+    run(PairWeightSteps(m, batch, kernel, options_.n_threads));
+  } else {
+    run(PairWeightProduct(m, batch, set, options_.n_threads));
+  }
   return true;
 }
 

@@ -20,6 +20,7 @@ constexpr size_t kDepthBlock = 512;        // words: a tile of A is 28 KB, a pan
 constexpr size_t kPixels = 256;            // of a block: its patches are half a megabyte
 constexpr size_t kStagedFloats = 1 << 17;  // sums of a block: half a megabyte, else fewer rows
 constexpr size_t kSlack = 16;              // floats behind a panel (pack.h)
+constexpr size_t kStreamBytes = 16 << 20;  // results of that size are written around the caches
 
 }  // namespace
 
@@ -42,34 +43,6 @@ size_t PairPatchProduct::for_each_piece(size_t block, F&& f) const {
 
 size_t PairPatchProduct::block_count() const {
   return block_rows_ ? div_up(batch_ * y_.pixels, block_rows_) : pieces_.count();
-}
-
-SlabShape::SlabShape(const PatchAxis& y, const PatchAxis& x, const PixelBlock& block)
-    : step(static_cast<size_t>(x.step)) {
-  const auto reach = [](const PatchAxis& a, size_t first, size_t last, ptrdiff_t* low) {
-    const ptrdiff_t span = (static_cast<ptrdiff_t>(a.taps) - 1) * a.tap;
-    *low = static_cast<ptrdiff_t>(first) * a.step + a.offset + std::min<ptrdiff_t>(0, span);
-    return static_cast<size_t>((static_cast<ptrdiff_t>(last - first) - 1) * a.step + std::max(span, -span) + 1);
-  };
-  rows = reach(y, block.u0, block.u1, &row_low);
-  columns = reach(x, block.v0, block.v1, &column_low);
-  phase_length = div_up(columns, step);
-}
-
-Slab SlabShape::slab(const PatchAxis& y, const PatchAxis& x, size_t channels) const {
-  const auto lowest = [](const PatchAxis& a) {
-    return std::min<ptrdiff_t>(0, (static_cast<ptrdiff_t>(a.taps) - 1) * a.tap);
-  };
-  const auto row = static_cast<ptrdiff_t>(row_stride());
-  Slab s;
-  s.taps_x = x.taps, s.tap = x.tap, s.lowest = lowest(x), s.step = x.step, s.phase_length = phase_length;
-  s.row_stride = row_stride();
-  s.channel_stride = rows * s.row_stride;
-  s.sample_stride = channels * s.channel_stride;
-  s.target_row_stride = y.step * row;
-  s.tap_row = y.tap * row;
-  s.first_tap = -lowest(y) * row;
-  return s;
 }
 
 PairPatchProduct::PairPatchProduct(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
@@ -194,41 +167,10 @@ void PairPatchProduct::pack_piece(const ImageSource& source, const ChannelTaps& 
     return;
   }
 
-  // The slab: zeros, and in them the part of each plane that the image has.
   const SlabShape shape(y_, x_, block);
   Slab slab = shape.slab(y_, x_, depth.channels());
   slab.data = slab_room;
-  const auto inside = [](ptrdiff_t low, size_t count, size_t extent, size_t* first) {
-    const ptrdiff_t begin = std::clamp<ptrdiff_t>(low, 0, static_cast<ptrdiff_t>(extent));
-    const ptrdiff_t end =
-        std::clamp<ptrdiff_t>(low + static_cast<ptrdiff_t>(count), begin, static_cast<ptrdiff_t>(extent));
-    *first = static_cast<size_t>(begin);
-    return static_cast<size_t>(end - begin);
-  };
-  size_t row0, column0;
-  const size_t rows = inside(shape.row_low, shape.rows, y_.extent, &row0);
-  const size_t columns = inside(shape.column_low, shape.columns, x_.extent, &column0);
-  const auto top = static_cast<size_t>(static_cast<ptrdiff_t>(row0) - shape.row_low);
-  const auto lead = static_cast<size_t>(static_cast<ptrdiff_t>(column0) - shape.column_low);
-  const bool border = rows < shape.rows || columns < slab.row_stride;
-  if (border) std::memset(slab_room, 0, block.samples() * slab.sample_stride * sizeof(float));
-  float* const row_room = slab_room + block.samples() * slab.sample_stride;
-  for (size_t n = 0; n < block.samples() && rows && columns; ++n) {
-    for (size_t c = depth.c0; c < depth.c1; ++c) {
-      const uint16_t* a = bf16_at(source, block.n0 + n, channel0 + 2 * c, row0) + column0;
-      const uint16_t* b = 2 * c + 1 < channels_ ? a + t.stride[2] : nullptr;
-      float* to = slab_room + n * slab.sample_stride + (c - depth.c0) * slab.channel_stride + top * slab.row_stride;
-      if (x_.step == 1) {
-        interleave_rows(a, b, static_cast<ptrdiff_t>(t.stride[1]), rows, columns, to + lead, slab.row_stride);
-        continue;
-      }
-      for (size_t r = 0; r < rows; ++r, a += t.stride[1], to += slab.row_stride) {
-        interleave_rows(a, b, 0, 1, columns, row_room, 0);
-        split_row(row_room, lead, columns, shape.step, shape.step, shape.phase_length, to);
-        if (b) b += t.stride[1];
-      }
-    }
-  }
+  fill_word_slab(source, y_, x_, block, {channel0, channels_, depth.c0, depth.c1}, slab, true, slab_room);
   PatchRange range{&slab, depth.channels(), depth.t0, depth.t1, block.rows(), block.width(), 0, 0};
   for (size_t j = 0; j < pixels; j += range.pixels) {
     const size_t column = first_column + j;
@@ -255,6 +197,18 @@ void PairPatchProduct::run_task(const ImageSource& source, size_t task, const fl
   g.b_stride = static_cast<ptrdiff_t>(panel);
   g.c = staged;
   g.c_stride = c_stride_;
+  if (uint16_t* const to = direct_target(block, group * rows_ + row0)) {
+    g.c_bf16 = to;
+    g.c_stride = target_.tensor->stride[2];
+    g.stream = batch_ * target_.batch_stride * sizeof(uint16_t) >= kStreamBytes && g.c_stride % 32 == 0 &&
+               reinterpret_cast<uintptr_t>(to) % 64 == 0;
+  }
+  // The next block's source, which the other threads may get as well; with several depth blocks it is here by then.
+  if (depth_blocks == 1 && block + 1 < pixel_blocks) {
+    for_each_piece(block + 1, [&](const PixelBlock& piece, size_t) {
+      g.ahead = source_ahead(source, piece, y_, x_, group * channels_, channels_);
+    });
+  }
   for (size_t b = 0; b < depth_blocks; ++b) {
     const ChannelTaps depth = depth_.at(b);
     g.columns = for_each_piece(block, [&](const PixelBlock& piece, size_t first_column) {
@@ -268,11 +222,29 @@ void PairPatchProduct::run_task(const ImageSource& source, size_t task, const fl
     kernels_.tile.block(g);
     g.accumulate = true;
   }
-  for (size_t r = 0; r < g.rows; ++r) {
+  for (size_t r = 0; r < g.rows && !g.c_bf16; ++r) {
     for_each_piece(block, [&](const PixelBlock& piece, size_t first_column) {
       finish(piece, group * rows_ + row0 + r, staged + r * c_stride_ + first_column);
     });
   }
+}
+
+// Where a block's sums can go as the kernel rounds them, or null: all of a sum is made at once, nothing is added to it,
+// and its pixels lie side by side in the target.
+uint16_t* PairPatchProduct::direct_target(size_t block, size_t channel) const {
+  const Tensor& t = *target_.tensor;
+  if (depth_.count() > 1 || target_.bias || !target_.activation.is_identity() || target_.accumulate ||
+      t.type != BNNSDataTypeBFloat16 || t.stride[0] != 1 || x_.target_step != 1 || y_.target_step != 1) {
+    return nullptr;
+  }
+  PixelBlock first;
+  size_t pieces = 0;
+  for_each_piece(block, [&](const PixelBlock& piece, size_t) {
+    if (pieces++ == 0) first = piece;
+  });
+  if (pieces > 1 || first.samples() > 1 || (first.rows() > 1 && first.width() != t.stride[1])) return nullptr;
+  return static_cast<uint16_t*>(target_.data) + first.n0 * target_.batch_stride + channel * t.stride[2] +
+         first.u0 * t.stride[1] + first.v0;
 }
 
 // Bias and activation on one channel of a finished block, then its way to the target.

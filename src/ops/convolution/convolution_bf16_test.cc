@@ -65,6 +65,19 @@ TEST(ConvolutionBf16, AccumulatesOnce) {
   });
 }
 
+// 16 MB of results without bias: the kernels round them on their way, around the caches.
+TEST(ConvolutionBf16, LargeResultsGoStraightToTheTarget) {
+  const ConvolutionShape s = make_shape(1, 16, 128, 256, 256, 1, 1, 0);
+  Random random(10);
+  const auto x = random.integers(s.x_count()), w = random.integers(s.w_count()), dy = random.integers(s.y_count());
+  const auto y = rounded(kBf16, ref::convolution_forward(s, widen(x), widen(w), {}));
+  for_each_isa([&] {
+    Form f;
+    f.x_type = f.w_type = f.y_type = kBf16, f.threads = 2;
+    EXPECT_TRUE(run_form(s, f, x, w, {}, dy).y == y);
+  });
+}
+
 // |error| <= 2 eps k sum|terms| for a sum of k terms, then half a unit of the last of bf16's eight bits.
 TEST(ConvolutionBf16, WithinBoundAndSameBitsForAnyThreadCount) {
   for (const ConvolutionShape& s : {make_shape(5, 34, 14, 14, 30, 3, 1, 1), make_shape(3, 64, 7, 7, 65, 3, 1, 1)}) {

@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "src/core/checked.h"
-#include "src/core/half.h"
 #include "src/core/parallel.h"
 #include "src/ops/convolution/convolution_bf16.h"
 
@@ -114,6 +113,10 @@ void PairWeightProduct::pack_large(const ImageSource& large, const PixelBlock& b
           std::memcpy(to + lead, from, count * sizeof(uint16_t));
           continue;
         }
+        if (shape.step == 2) {
+          split_halves(from, lead, count, shape.phase_length, to);
+          continue;
+        }
         size_t phase = lead % shape.step, at = lead / shape.step;
         for (size_t i = 0; i < count; ++i) {
           to[phase * shape.phase_length + at] = from[i];
@@ -164,6 +167,10 @@ void PairWeightProduct::run_task(const ImageSource& small, const ImageSource& la
     const PixelBlock block = pixels_.at(p);
     pack_large(large, block, group * map_.large_channels + rows.c0, rows, slab_room, patches);
     pack_small(small, block, group * map_.small_channels + column, columns, stage, panels);
+    g.ahead = {};
+    if (p + 1 < end) {
+      g.ahead = source_ahead(large, pixels_.at(p + 1), y_, x_, group * map_.large_channels + rows.c0, rows.channels());
+    }
     g.depth = pairs_of(block.pixels());
     g.b_panel_stride = static_cast<ptrdiff_t>(round_up(g.depth, kernels_.depth_unit) * kernels_.tile.columns + 16);
     kernels_.tile.block(g);
@@ -203,12 +210,7 @@ void PairWeightProduct::store(const Bf16WeightTarget& target, size_t group, size
         const ptrdiff_t at = first + static_cast<ptrdiff_t>(s) * target.small +
                              static_cast<ptrdiff_t>(l) * target.large + static_cast<ptrdiff_t>(t / x_.taps) * target.y +
                              static_cast<ptrdiff_t>(t % x_.taps) * target.x;
-        if (target.bf16) {
-          const float old = target.accumulate ? bfloat16_to_float(target.bf16[at]) : 0.0f;
-          target.bf16[at] = float_to_bfloat16(target.accumulate ? old + sum : sum);
-        } else {
-          target.f32[at] = target.accumulate ? target.f32[at] + sum : sum;
-        }
+        target.put(at, sum);
       }
     }
   }

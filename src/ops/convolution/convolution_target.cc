@@ -11,6 +11,8 @@
 
 namespace bnns {
 
+using Narrow = void (*)(const float*, uint16_t*, size_t) noexcept;
+
 void fill_without_taps(const PatchAxis& y, const PatchAxis& x, size_t batch, size_t channels, const ImageTarget& target,
                        size_t threads) {
   if (target.accumulate) return;
@@ -61,10 +63,20 @@ void store_run(const ImageTarget& target, size_t sample, size_t channel, size_t 
     for (size_t i = 0; i < count; ++i) to[i * stride] = target.accumulate ? to[i * stride] + values[i] : values[i];
     return;
   }
-  if (step == 1 && t.stride[0] == 1 && !target.accumulate) {
+  const auto narrow = t.type == BNNSDataTypeFloat16    ? static_cast<Narrow>(float_to_half)
+                      : t.type == BNNSDataTypeBFloat16 ? static_cast<Narrow>(float_to_bfloat16)
+                                                       : nullptr;
+  if (narrow && !target.accumulate) {
     uint16_t* to = static_cast<uint16_t*>(target.data) + offset;
-    if (t.type == BNNSDataTypeFloat16) return float_to_half(values, to, count);
-    if (t.type == BNNSDataTypeBFloat16) return float_to_bfloat16(values, to, count);
+    const size_t stride = step * t.stride[0];
+    if (stride == 1) return narrow(values, to, count);
+    uint16_t halves[64];
+    for (size_t i = 0; i < count; i += 64) {
+      const size_t part = std::min<size_t>(64, count - i);
+      narrow(values + i, halves, part);
+      for (size_t j = 0; j < part; ++j, to += stride) *to = halves[j];
+    }
+    return;
   }
   const Elements elements(t);
   void* base = element_at(target.data, t.type, sample * target.batch_stride);
