@@ -11,6 +11,7 @@
 #include "src/ops/convolution/convolution.h"
 #include "src/ops/convolution/convolution_depthwise.h"
 #include "src/ops/convolution/convolution_few.h"
+#include "src/ops/convolution/convolution_lanes.h"
 #include "src/ops/convolution/convolution_winograd_weights.h"
 
 namespace bnns {
@@ -137,6 +138,8 @@ void ConvolutionFilter::weight_gradient(size_t batch, const ImageSource& g, cons
       const WinogradWeightProduct product(p.map, batch, options_.n_threads);
       ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
       product.run(small, large, target, workspace.data());
+    } else if (lanes_accepts_weights(p.map)) {
+      lanes_weights(p.map, batch, small, large, target, scratch_, options_.n_threads);
     } else if (few_accepts_weights(p.map)) {
       few_weights(p.map, batch, small, large, target, scratch_, options_.n_threads);
     } else {

@@ -1,44 +1,35 @@
 #include "src/ops/convolution/convolution_depthwise_tile.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
 
 #include "src/core/checked.h"
-#include "src/ops/convolution/convolution_depthwise.h"
+#include "src/ops/convolution/convolution_depthwise_window.h"
+#include "src/ops/convolution/convolution_kernels.h"
 
 namespace bnns {
 namespace {
 
-constexpr size_t kBandFloats = 64 * 1024;  // of source rows, or of target rows: 256 KB
 constexpr size_t kTaskFloats = 16 * 1024;  // planes smaller than this share a task
-constexpr size_t kDotPixels = 4096;        // summed in float before the double: 256 per lane
-constexpr size_t kDotChannels = 8;         // of a task at least; their planes of one sample lie side by side
-constexpr size_t kDotFloats = 4096;        // that a task reads in a row, where planes are small
 
-// Three neighbouring taps from coordinate `first` of pixel 0 on; kernel position of tap j is kernel + j * kernel_step.
-struct WindowAxis {
-  ptrdiff_t first = 0, kernel = 0, kernel_step = 1;
-  size_t used = 0;  // coordinates that are read: [0, used)
+constexpr size_t kPlanes = 64;             // of a group
+constexpr size_t kStreamBytes = 4u << 20;  // targets from here on go around the caches
+constexpr size_t kPieceFloats = 768;       // of such a target, about: 3 KB
+
+// Ordinary stores read every line of a target that is not in the cache first. Where targets are larger than their
+// sources that is most of the traffic: there they are made piece by piece in L1, a few rows (whole blocks of the
+// kernels) or a few planes, and leave it as whole lines. (Where both are of one size, the stores wait more than that
+// saves.)
+struct Pieces {
+  size_t rows = 0, planes = 1;
+  Pieces(size_t height, size_t width, bool dense_planes) {
+    rows = std::min(height, round_up(div_up(kPieceFloats, width), 14));
+    if (rows == height && dense_planes) planes = std::max<size_t>(1, kPieceFloats / (height * width));
+  }
+  size_t floats(size_t height, size_t width) const {
+    return round_up((planes > 1 ? planes * height : rows) * width, 16) + 16;
+  }
 };
-
-bool window_axis(const PatchAxis& a, WindowAxis* w) {
-  if (a.taps != 3 || (a.tap != 1 && a.tap != -1) || a.step > 2 || a.target_step != 1) return false;
-  const auto kernel = static_cast<ptrdiff_t>(a.kernel_first), step = static_cast<ptrdiff_t>(a.kernel_step);
-  w->first = a.tap > 0 ? a.offset : a.offset - 2;
-  w->kernel = a.tap > 0 ? kernel : kernel + 2 * step;
-  w->kernel_step = a.tap > 0 ? step : -step;
-  const ptrdiff_t high = static_cast<ptrdiff_t>(a.pixels - 1) * a.step + w->first + 3;
-  w->used = std::min(a.extent, static_cast<size_t>(std::max<ptrdiff_t>(high, 0)));
-  return true;
-}
-
-// Target rows of a band: a plane, or as many as keep both sides within kBandFloats; whole parts for a sink.
-size_t band_rows(size_t rows, size_t source_row, size_t target_row) {
-  const size_t part = depthwise_sink_rows(target_row), most = kBandFloats / std::max(source_row, target_row);
-  return most >= rows ? rows : std::min(rows, std::max(part, most / part * part));
-}
-
-constexpr size_t kPlanes = 64;  // of a group
 
 // Runs f(sample, channels, worker) for groups of at most kPlanes planes of a sample, small planes together.
 template <class F>
@@ -49,23 +40,6 @@ void for_each_group(size_t batch, size_t channels, size_t plane_floats, size_t t
     const size_t c0 = task % groups * some;
     f(task / groups, Range{c0, std::min(channels, c0 + some)}, worker);
   });
-}
-
-// Rows [r0, r1) of a plane, the first `width` of each: in place, or dense in room (which has space for 2 rows more).
-// Returns where row 0 would be.
-const float* source_rows(const ImageSource& source, size_t n, size_t c, size_t r0, size_t r1, size_t width, float* room,
-                         ptrdiff_t* stride) {
-  if (source.plain()) {
-    *stride = static_cast<ptrdiff_t>(source.tensor->stride[1]);
-    return source.plain_at(n, c, 0);
-  }
-  float* to = room;
-  for (size_t r = r0; r < r1; ++r, to += width) {
-    const float* row = source.row(n, c, r, 0, width, room + (r1 - r0) * width);
-    std::memcpy(to, row, width * sizeof(float));
-  }
-  *stride = static_cast<ptrdiff_t>(width);
-  return room - r0 * width;
 }
 
 // Where a band of targets is computed, and what happens to it then.
@@ -102,30 +76,6 @@ class BandTarget {
   bool only_sink_, direct_;
 };
 
-size_t threads_for_planes(size_t threads, const ConvolutionMap& map, size_t batch) {
-  const size_t pixels = map.y.large * map.x.large + map.y.small * map.x.small;
-  return threads_for(threads, batch * map.groups, batch * map.groups * pixels * sizeof(float));
-}
-
-// Rows [low, high) of a source, inside it.
-Range rows_inside(ptrdiff_t low, ptrdiff_t high, size_t extent) {
-  const auto end = static_cast<ptrdiff_t>(extent);
-  low = std::clamp<ptrdiff_t>(low, 0, end);
-  return {static_cast<size_t>(low), static_cast<size_t>(std::clamp<ptrdiff_t>(high, low, end))};
-}
-Range window_rows(const PatchAxis& y, const WindowAxis& w, size_t u0, size_t u1) {
-  return rows_inside(static_cast<ptrdiff_t>(u0) * y.step + w.first,
-                     static_cast<ptrdiff_t>(u1 - 1) * y.step + w.first + 3, y.extent);
-}
-
-DepthwiseWindow make_window(const PatchAxis& y, const WindowAxis& wy, const WindowAxis& wx, const ImageSource& source) {
-  DepthwiseWindow window;
-  window.plane_stride = source.tensor->stride[2];
-  window.height = static_cast<ptrdiff_t>(y.extent), window.width = static_cast<ptrdiff_t>(wx.used);
-  window.top = wy.first, window.left = wx.first, window.step = static_cast<int>(y.step);
-  return window;
-}
-
 // The nine weights of some channels, in the order of the kernel's taps; offsets come from the axes.
 void gather_weights(const WeightView& w, Range channels, const ptrdiff_t (&offset)[9], float* to) {
   for (size_t c = channels.begin; c < channels.end; ++c) {
@@ -149,7 +99,12 @@ void run_bands(const BandPlan& plan, const ConvolutionMap& map, size_t batch, co
   const bool together = out.direct() && source.plain() && plan.band >= plan.height;
   const size_t source_room =
       source.plain() ? 0 : round_up((std::min(plan.source_height, plan.reach) + 2) * plan.source_width, 16);
-  const size_t zeros_floats = round_up(plan.source_width, 16), floats = source_room + out.room(plan.band);
+  const bool stream = together && !target.sink && target.activation.is_identity() &&
+                      plan.height * plan.width >= 2 * plan.source_height * plan.source_width &&
+                      batch * map.groups * plan.height * plan.width * sizeof(float) >= kStreamBytes;
+  const Pieces pieces(plan.height, plan.width, target.tensor->stride[2] == plan.height * plan.width);
+  const size_t zeros_floats = round_up(plan.source_width, 16);
+  const size_t floats = source_room + (stream ? pieces.floats(plan.height, plan.width) : out.room(plan.band));
   threads = threads_for_planes(threads, map, batch);
   ScratchShelf::Lease room(scratch, scratch_bytes(threads, floats, zeros_floats));
   const float* zeros = std::fill_n(room.as<float>(), zeros_floats, 0.0f) - zeros_floats;
@@ -158,6 +113,23 @@ void run_bands(const BandPlan& plan, const ConvolutionMap& map, size_t batch, co
         float* own = room.as<float>() + zeros_floats + worker * floats;
         float weight[9 * kPlanes];
         gather_weights(w, channels, plan.weight, weight);
+        if (stream) {
+          const auto stride = static_cast<ptrdiff_t>(source.tensor->stride[1]);
+          for (size_t c = channels.begin; c < channels.end; c += pieces.planes) {
+            const size_t planes = std::min(pieces.planes, channels.end - c);
+            for (size_t u0 = 0; u0 < plan.height; u0 += pieces.rows) {
+              const size_t u1 = std::min(plan.height, u0 + pieces.rows);
+              float* to = out.at(n, c, u0, nullptr);
+              float* piece = own + reinterpret_cast<uintptr_t>(to) % 64 / sizeof(float);  // lines as in the target
+              kernel(source.plain_at(n, c, 0), stride, zeros, planes, Range{u0, u1},
+                     {piece - u0 * plan.width, plan.height * plan.width, plan.width, weight + 9 * (c - channels.begin),
+                      target.bias ? target.bias + c : nullptr});
+              stream_values(piece, ((planes - 1) * plan.height + u1 - u0) * plan.width, to);
+            }
+          }
+          stream_end();
+          return;
+        }
         const size_t planes = together ? channels.size() : 1;
         for (size_t c = channels.begin; c < channels.end; c += planes) {
           DepthwiseOutput to{nullptr, target.tensor->stride[2], plan.width, weight + 9 * (c - channels.begin),
@@ -264,66 +236,6 @@ bool depthwise_tile_up(const ConvolutionMap& map, size_t batch, const ImageSourc
         some.x = from, some.row_stride = stride, some.zeros = zeros;
         depthwise_large_rows(some, planes, rows, to);
       });
-  return true;
-}
-
-// A task owns a few channels and walks the batch in order. Bands follow from the shape, so every layout has the same
-// sums.
-bool depthwise_tile_weights(const ConvolutionMap& map, size_t batch, const ImageSource& small, const ImageSource& large,
-                            const WeightTarget& target, ScratchShelf& scratch, size_t threads) {
-  const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
-  WindowAxis wy, wx;
-  if (y.step != x.step || !window_axis(y, &wy) || !window_axis(x, &wx)) return false;
-  const auto step = static_cast<size_t>(x.step);
-  const size_t band = band_rows(y.pixels, step * wx.used, x.pixels);
-  const size_t large_room = large.plain() ? 0 : round_up((std::min(y.extent, band * step + 2) + 2) * wx.used, 16);
-  const size_t small_room = small.plain() ? 0 : round_up((band + 2) * x.pixels, 16);
-  const size_t zeros_floats = round_up(wx.used, 16);
-  const size_t side_by_side = std::clamp<size_t>(kDotFloats / (y.extent * x.extent), kDotChannels, 4 * kDotChannels);
-  const size_t channels = std::clamp<size_t>(map.groups / 8, 1, side_by_side), tasks = div_up(map.groups, channels);
-  constexpr size_t kLanes = 9 * kDepthwiseLanes, kSums = 32;  // floats per channel: lanes, nine doubles
-  const size_t floats = channels * (kLanes + kSums) + large_room + small_room;
-  threads = std::min(tasks, threads_for_planes(threads, map, batch));
-  ScratchShelf::Lease room(scratch, scratch_bytes(threads, floats, zeros_floats));
-  std::fill_n(room.as<float>(), zeros_floats, 0.0f);
-  DepthwiseWindow window = make_window(y, wy, wx, large);
-  window.zeros = room.as<float>();
-  const bool together = large.plain() && small.plain();
-  parallel_for(tasks, threads, [&](size_t task, size_t worker) {
-    const size_t c0 = task * channels, c1 = std::min(map.groups, c0 + channels);
-    float* lanes = room.as<float>() + zeros_floats + worker * floats;
-    double* sums = reinterpret_cast<double*>(lanes + channels * kLanes);
-    float *large_rows = lanes + channels * (kLanes + kSums), *small_rows = large_rows + large_room;
-    std::fill_n(lanes, channels * (kLanes + kSums), 0.0f);
-    DepthwiseWindow plane = window;
-    size_t pending = 0;  // pixels in the lanes
-    for (size_t n = 0; n < batch; ++n) {
-      for (size_t u0 = 0; u0 < y.pixels; u0 += band) {
-        const size_t u1 = std::min(y.pixels, u0 + band);
-        const Range rows = window_rows(y, wy, u0, u1);
-        const size_t planes = together ? c1 - c0 : 1;
-        for (size_t c = c0; c < c1; c += planes) {
-          plane.x = source_rows(large, n, c, rows.begin, rows.end, wx.used, large_rows, &plane.row_stride);
-          ptrdiff_t g_stride;
-          const float* g = source_rows(small, n, c, u0, u1, x.pixels, small_rows, &g_stride);
-          depthwise_dots(plane, planes, {u0, u1}, x.pixels,
-                         {g, small.tensor->stride[2], static_cast<size_t>(g_stride), lanes + (c - c0) * kLanes});
-        }
-        pending += (u1 - u0) * x.pixels;
-        if (pending < kDotPixels && (n + 1 < batch || u1 < y.pixels)) continue;
-        for (size_t c = 0; c < c1 - c0; ++c) depthwise_dot_sums(lanes + c * kLanes, sums + c * kSums / 2);
-        pending = 0;
-      }
-    }
-    for (size_t c = c0; c < c1; ++c) {
-      float* to = target.data + static_cast<ptrdiff_t>(c) * target.group;
-      for (ptrdiff_t k = 0; k < 9; ++k) {
-        float& at = to[k / 3 * target.y + k % 3 * target.x];
-        const auto sum = static_cast<float>(sums[(c - c0) * kSums / 2 + static_cast<size_t>(k)]);
-        at = target.accumulate ? at + sum : sum;
-      }
-    }
-  });
   return true;
 }
 

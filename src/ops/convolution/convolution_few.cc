@@ -5,25 +5,18 @@
 
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
+#include "src/ops/convolution/convolution_kernels.h"
 
 namespace bnns {
 namespace {
 
-constexpr size_t kMostRows = 24;          // target channels of a group
-constexpr size_t kFewFloats = 96 * 1024;  // of a slab: 384 KB
-constexpr size_t kFlat = 4096;            // numbers of a block, about
-constexpr size_t kSampleFlat = 768;       // of a block of several samples
-constexpr size_t kSampleBlocks = 8;       // that a batch is cut into at least
-constexpr size_t kLaneSums = 4096;        // elements of dW, a vector each: 256 KB
-constexpr size_t kSlices = 16;            // wanted of dW
-constexpr size_t kSliceWork = 1 << 20;    // multiply-adds that are worth one
+constexpr size_t kManyTaps = 16, kManySamples = 8, kMostRowsManyTaps = 56;  // with so many of both: more
+constexpr size_t kSampleFlat = 768;                                         // of a block of several samples
+constexpr size_t kSampleBlocks = 8;                                         // that a batch is cut into at least
+constexpr size_t kStreamBytes = 4u << 20;                                   // targets from here on go around the caches
 
 ptrdiff_t lowest(const PatchAxis& a) {
   return a.offset + std::min<ptrdiff_t>(0, (static_cast<ptrdiff_t>(a.taps) - 1) * a.tap);
-}
-// Coordinates that the taps of one pixel span, less one.
-size_t span(const PatchAxis& a) {
-  return (a.taps - 1) * static_cast<size_t>(std::abs(a.tap));
 }
 
 }  // namespace
@@ -43,13 +36,13 @@ void few_copy_source(const ImageSource& source, size_t n, size_t c, Range rows, 
 
 FewSlab::FewSlab(const PatchAxis& y, const PatchAxis& x, size_t channels, bool compact, size_t batch) {
   copies = compact ? x.taps : 1;
-  padded = x.pixels + span(x);
+  padded = x.pixels + few_span(x);
   length = compact ? x.pixels : padded;
   // As many rows as fit, evenly.
-  const size_t fit = kFewFloats / channels / copies / length, above = std::min(fit, span(y));
-  const size_t most = std::clamp<size_t>(kFlat / length, 1, std::max<size_t>(1, fit - above));
+  const size_t fit = kFewFloats / channels / copies / length, above = std::min(fit, few_span(y));
+  const size_t most = std::clamp<size_t>(kFewFlat / length, 1, std::max<size_t>(1, fit - above));
   rows = div_up(y.pixels, div_up(y.pixels, most));
-  source_rows = rows + span(y);
+  source_rows = rows + few_span(y);
   if (compact && rows == y.pixels) {
     samples = std::min({fit / source_rows, kSampleFlat / (rows * length), batch / kSampleBlocks});
     samples = std::max<size_t>(1, samples);
@@ -74,7 +67,7 @@ void FewSlab::fill(const ImageSource& source, const PatchAxis& y, const PatchAxi
   const ptrdiff_t end = std::clamp<ptrdiff_t>(low + static_cast<ptrdiff_t>(padded), begin, extent);
   const auto lead = static_cast<size_t>(begin - low), count = static_cast<size_t>(end - begin);
   const ptrdiff_t top = lowest(y) + static_cast<ptrdiff_t>(u0), height = static_cast<ptrdiff_t>(y.extent);
-  const size_t all = u1 - u0 + span(y);
+  const size_t all = u1 - u0 + few_span(y);
   const ptrdiff_t first = std::clamp<ptrdiff_t>(top, 0, height);
   const ptrdiff_t last = std::clamp<ptrdiff_t>(top + static_cast<ptrdiff_t>(all), first, height);
   const auto r0 = static_cast<size_t>(first), inside = static_cast<size_t>(last - first);
@@ -103,14 +96,16 @@ void FewSlab::fill(const ImageSource& source, const PatchAxis& y, const PatchAxi
 // Whether the numbers between rows cost more than the copies: of the sums of a vector, span / padded against the copy
 // of a vector, some three multiply-adds, for every rows * y.taps of them.
 static bool compact_pays(const PatchAxis& y, const PatchAxis& x, size_t rows) {
-  return span(x) * rows * y.taps > 6 * (x.pixels + span(x));
+  return few_span(x) * rows * y.taps > 6 * (x.pixels + few_span(x));
 }
 
-bool few_accepts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels) {
-  if (rows > kMostRows || y.step != 1 || x.step != 1 || y.taps * x.taps < 2) return false;
-  const size_t length = x.pixels + span(x);
-  if (3 * span(x) > length || length > kFlat) return false;  // a third of the sums for nothing at most
-  const size_t least = std::min<size_t>(y.pixels, 2 + span(y)) + span(y);
+bool few_accepts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels, size_t batch) {
+  // A patch product copies every tap, this way every column of taps; but it packs weights with more care.
+  const size_t most = y.taps * x.taps >= kManyTaps && batch >= kManySamples ? kMostRowsManyTaps : kFewMostRows;
+  if (rows > most || y.step != 1 || x.step != 1 || y.taps * x.taps < 2) return false;
+  const size_t length = x.pixels + few_span(x);
+  if (3 * few_span(x) > length || length > kFewFlat) return false;  // a third of the sums for nothing at most
+  const size_t least = std::min<size_t>(y.pixels, 2 + few_span(y)) + few_span(y);
   return least <= kFewFloats / channels / length;
 }
 
@@ -126,6 +121,10 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
     return few_scatter(y, x, groups, rows, channels, weights, row_stride, channel_stride, batch, source, target,
                        scratch, threads);
   }
+  if (!target.sink && few_fold_accepts(x, rows)) {
+    return few_fold(y, x, groups, rows, channels, weights, row_stride, channel_stride, batch, source, target, scratch,
+                    threads);
+  }
   const FewSlab slab(y, x, channels, compact_pays(y, x, rows), batch);
   const size_t taps = y.taps * x.taps, depth = channels * taps;
   const size_t row_blocks = div_up(y.pixels, slab.rows), blocks = row_blocks * (batch / slab.samples);
@@ -133,6 +132,9 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
   const bool only_sink = target.sink && target.sink->instead_of_target;
   const bool direct = !only_sink && target.plain() && !target.accumulate && x.target_step == 1 && y.target_step == 1 &&
                       target.tensor->stride[1] == width;
+  // Sums that lie as the target does leave the cache at once, if the target is large.
+  const bool stream = direct && !target.sink && slab.length == width &&
+                      batch * groups * rows * y.pixels * width * sizeof(float) >= kStreamBytes;
   threads = threads_for(threads, groups * blocks, batch * groups * rows * depth * y.pixels * width / 2);
 
   const size_t a_floats = round_up(groups * rows * depth, 16), offset_floats = round_up(2 * taps, 16);
@@ -173,13 +175,21 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
     tile.flat = slab.flat_of(u1 - u0, width);
     tile.x = own, tile.channel_stride = slab.channel_stride, tile.offset = offset;
     tile.y_stride = flat_stride;
+    const size_t count = (u1 - u0) * width;
     for (size_t r0 = 0; r0 < rows; r0 += tile_rows) {
       tile.rows = std::min(tile_rows, rows - r0);
       tile.a = a + (group * rows + r0) * depth;
-      tile.y = sums + r0 * flat_stride;
+      tile.y = stream ? sums : sums + r0 * flat_stride;
       few_tile(tile);
+      for (size_t r = 0; r < tile.rows && stream; ++r) {
+        const size_t channel = group * rows + r0 + r;
+        finish_values(target, channel, sums + r * flat_stride, count);
+        stream_values(sums + r * flat_stride, count,
+                      static_cast<float*>(target.data) + n0 * target.batch_stride + channel * target.tensor->stride[2] +
+                          u0 * width);
+      }
     }
-    const size_t count = (u1 - u0) * width;
+    if (stream) return stream_end();
     for (size_t p = 0; p < rows * slab.samples; ++p) {
       const size_t r = p / slab.samples, i = p % slab.samples, channel = group * rows + r, n = n0 + i;
       float* to = staged + r * dense_stride;
@@ -199,84 +209,6 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
       }
     }
   });
-}
-
-bool few_accepts_weights(const ConvolutionMap& map) {
-  const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
-  const size_t columns = map.large_channels * y.taps * x.taps;
-  return map.small_channels <= kMostRows && map.small_channels * columns <= kLaneSums && y.step == 1 && x.step == 1 &&
-         y.taps * x.taps >= 2 && x.pixels <= kFlat &&
-         std::min<size_t>(y.pixels, 2 + span(y)) + span(y) <= kFewFloats / map.large_channels / x.taps / x.pixels;
-}
-
-// A task takes a slice of all blocks (samples and rows of them) for one group. Slices follow from the shape and are
-// added in order.
-void few_weights(const ConvolutionMap& map, size_t batch, const ImageSource& small, const ImageSource& large,
-                 const WeightTarget& target, ScratchShelf& scratch, size_t threads) {
-  const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
-  const size_t rows = map.small_channels, channels = map.large_channels, taps = y.taps * x.taps;
-  const size_t columns = channels * taps, sums = round_up(rows * columns, 4), width = x.pixels;
-  const FewSlab slab(y, x, channels, true, batch);
-  const size_t row_blocks = div_up(y.pixels, slab.rows), blocks = batch / slab.samples * row_blocks;
-  const size_t work = map.groups * sums * y.pixels * width * batch;
-  const size_t slices = std::clamp<size_t>(std::min(kSlices / map.groups, work / kSliceWork), 1, blocks);
-  threads = threads_for(threads, map.groups * slices, work / 2);
-
-  const bool dense = slab.samples == 1 && small.plain() && small.tensor->stride[1] == width;
-  const size_t offset_floats = round_up(2 * columns, 16), slice_floats = round_up(map.groups * slices * sums, 16);
-  const size_t g_stride = round_up(slab.flat, 16), slab_floats = slab.floats(channels);
-  const size_t g_floats = dense ? 0 : rows * g_stride + round_up(2 * width, 16);
-  const size_t own_floats = 16 * sums + slab_floats + slab.room_floats(x) + g_floats;
-  ScratchShelf::Lease room(scratch, scratch_bytes(threads, own_floats, offset_floats + slice_floats));
-  auto* const offset = room.as<ptrdiff_t>();
-  float* const sliced = room.as<float>() + offset_floats;
-  for (size_t i = 0; i < columns; ++i) {
-    offset[i] = static_cast<ptrdiff_t>(i / taps * slab.channel_stride) + slab.tap_offset(y, x, i % taps);
-  }
-  parallel_for(map.groups * slices, threads, [&](size_t task, size_t worker) {
-    const size_t group = task / slices, slice = task % slices;
-    float* lanes = sliced + slice_floats + worker * own_floats;
-    float *source = lanes + 16 * sums, *slab_room = source + slab_floats, *staged = slab_room + slab.room_floats(x);
-    std::fill_n(lanes, 16 * sums, 0.0f);
-    FewDots dots;
-    dots.rows = rows, dots.columns = columns, dots.x = source, dots.offset = offset, dots.lanes = lanes;
-    for (size_t b = slice * blocks / slices; b < (slice + 1) * blocks / slices; ++b) {
-      const size_t n = b / row_blocks * slab.samples, u0 = b % row_blocks * slab.rows,
-                   u1 = std::min(y.pixels, u0 + slab.rows);
-      slab.fill(large, y, x, n, group * channels, channels, u0, u1, source, slab_room);
-      dots.flat = slab.flat_of(u1 - u0, width);
-      if (dense) {
-        dots.g = small.plain_at(n, group * rows, u0), dots.g_stride = small.tensor->stride[2];
-      } else {
-        for (size_t p = 0; p < rows * slab.samples; ++p) {
-          const size_t s = p / slab.samples, i = p % slab.samples;
-          few_copy_source(small, n + i, group * rows + s, {u0, u1}, 0, width, staged + s * g_stride + i * width,
-                          slab.length, staged + rows * g_stride);
-        }
-        dots.g = staged, dots.g_stride = g_stride;
-      }
-      few_dots(dots);
-    }
-    few_lane_sums(lanes, sums, sliced + task * sums);
-  });
-  parallel_for(
-      map.groups * rows, threads_for(threads, map.groups * rows, map.groups * sums * slices), [&](size_t task, size_t) {
-        const size_t group = task / rows, s = task % rows;
-        const float* from = sliced + group * slices * sums + s * columns;
-        float* to =
-            target.data + static_cast<ptrdiff_t>(group) * target.group + static_cast<ptrdiff_t>(s) * target.small;
-        for (size_t l = 0; l < channels; ++l, to += target.large) {
-          float* row = to;
-          for (size_t ky = 0; ky < y.taps; ++ky, row += target.y) {
-            for (size_t kx = 0; kx < x.taps; ++kx, ++from) {
-              float sum = *from;
-              for (size_t k = 1; k < slices; ++k) sum += from[k * sums];
-              float& at = row[static_cast<ptrdiff_t>(kx) * target.x];
-              at = target.accumulate ? at + sum : sum;
-            }
-          }
-        }
-      });
 }
 
 }  // namespace bnns

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
 
 #include "src/core/checked.h"
 #include "src/core/memory.h"
@@ -19,7 +20,7 @@ namespace bnns {
 
 // Whether a patch map of so many rows (target channels) and source channels per group goes this way. Follows from the
 // shape alone.
-bool few_accepts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels);
+bool few_accepts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels, size_t batch);
 
 // The patch map, with the arguments of PatchProduct. Scratch: 1.5 MB per thread at most, and the weights once.
 void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
@@ -32,6 +33,16 @@ bool few_scatter_accepts(const PatchAxis& y, const PatchAxis& x, size_t channels
 void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
                  const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
                  const ImageSource& source, const ImageTarget& target, ScratchShelf& scratch, size_t threads);
+// The same for one or two target channels: a load of the source then serves all taps of a row instead of one or two
+// channels. Not for sinks.
+bool few_fold_accepts(const PatchAxis& x, size_t rows);
+void few_fold(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
+              const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
+              const ImageSource& source, const ImageTarget& target, ScratchShelf& scratch, size_t threads);
+// The map up over strides of 2 with few channels of the large image: all phases on one slab. Not for sinks.
+bool few_phases_accepts(const ConvolutionMap& map, size_t batch);
+void few_phases(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
+                const WeightView& w, ScratchShelf& scratch, size_t threads);
 SinkParts few_sink_parts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels);
 
 // The weight gradient, with few channels of the small image.
@@ -40,6 +51,15 @@ void few_weights(const ConvolutionMap& map, size_t batch, const ImageSource& sma
                  const WeightTarget& target, ScratchShelf& scratch, size_t threads);
 
 // ---- the slab, for both -------------------------------------------------------------------------------------------
+
+inline constexpr size_t kFewMostRows = 24;       // target channels of a group
+inline constexpr size_t kFewFloats = 96 * 1024;  // of a slab: 384 KB
+inline constexpr size_t kFewFlat = 4096;         // numbers of a block, about
+
+// Coordinates that the taps of one pixel span, less one.
+inline size_t few_span(const PatchAxis& a) {
+  return (a.taps - 1) * static_cast<size_t>(std::abs(a.tap));
+}
 
 // Compact: every column of taps has a copy of its own, whose rows are as long as those of the target, so that no number
 // is computed for nothing. It costs a copy of the source per column of taps. Small planes of several samples then lie
@@ -87,8 +107,10 @@ struct FewTile {
   float* y = nullptr;
   size_t y_stride = 0;
   bool add = false;  // y += the sum, for j < flat only
+  // Memory that will be read soon: asked for a line at a time.
+  const float *ahead = nullptr, *ahead_end = nullptr;
 };
-void few_tile(const FewTile& tile) noexcept;
+void few_tile(FewTile& tile) noexcept;  // moves ahead
 
 // to[u * to_stride + v] = from[u * from_stride + v] (+ *bias)
 void few_copy_rows(const float* from, size_t from_stride, size_t rows, size_t width, const float* bias, float* to,
@@ -114,8 +136,9 @@ struct FewDots {
   const float* x = nullptr;
   const ptrdiff_t* offset = nullptr;
   float* lanes = nullptr;
+  const float *ahead = nullptr, *ahead_end = nullptr;  // as above
 };
-void few_dots(const FewDots& dots) noexcept;
+void few_dots(FewDots& dots) noexcept;
 // sum[i] = sum of the 16 lanes of each of n, a multiple of 4.
 void few_lane_sums(const float* lanes, size_t n, float* sum) noexcept;
 

@@ -74,6 +74,13 @@ void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
       few_copy_source(source, n0 + i, group * channels + c, {0, height}, 0, width, g + c * g_stride + i * width, length,
                       row_room);
     }
+    // What this thread probably reads next.
+    const float *ahead = nullptr, *ahead_end = nullptr;
+    const size_t next = (task + threads) / groups * samples, next_group = (task + threads) % groups;
+    if (source.plain() && next < batch) {
+      ahead = source.plain_at(next, next_group * channels, 0);
+      ahead_end = ahead + channels * source.tensor->stride[2];
+    }
     for (size_t r = 0; r < rows; ++r) {
       const size_t channel = group * rows + r;
       std::fill_n(planes, x.taps * plane, 0.0f);
@@ -81,11 +88,13 @@ void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
       tile.rows = x.taps, tile.channels = channels, tile.taps = 1, tile.flat = flat, tile.add = true;
       tile.x = g, tile.channel_stride = g_stride, tile.offset = &kNoOffset;
       tile.y_stride = plane;
+      tile.ahead = ahead, tile.ahead_end = ahead_end;
       for (size_t ky = 0; ky < y.taps; ++ky) {
         tile.a = a + channel * depth + ky * channels * x.taps;
         tile.y = planes + ky * length;
         few_tile(tile);
       }
+      ahead = tile.ahead;
       for (size_t i = 0; i < samples; ++i) {
         FewFold fold;
         fold.copies = x.taps, fold.copy_stride = plane, fold.rows = inside.size(), fold.row_stride = length;

@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "src/ops/convolution/convolution_few_simd.cc"
 #include <hwy/foreach_target.h>
 // clang-format off
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 #include "src/ops/convolution/convolution_span-inl.h"
 #include "src/simd/dispatch.h"
@@ -19,9 +20,17 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
+// Asks for the next line of what will be read soon.
+template <class T>
+HWY_INLINE void LookAhead(T& t) {
+  if (t.ahead >= t.ahead_end) return;
+  hwy::Prefetch(t.ahead);
+  t.ahead += 16;
+}
+
 // kRows channels by kVectors vectors from number j on. A load of pixels serves kRows multiply-adds, a weight kVectors.
 template <size_t kRows, size_t kVectors, bool kAdd>
-HWY_INLINE void Tile(const FewTile& t, size_t j) {
+HWY_INLINE void Tile(FewTile& t, size_t j) {
   const D d;
   const size_t lanes = hn::Lanes(d);
   V sum[kRows * kVectors];
@@ -30,6 +39,7 @@ HWY_INLINE void Tile(const FewTile& t, size_t j) {
   const float* HWY_RESTRICT a = t.a;
   for (size_t c = 0; c < t.channels; ++c) {
     const float* HWY_RESTRICT x = t.x + c * t.channel_stride + j;
+    LookAhead(t);
     for (size_t k = 0; k < t.taps; ++k, a += kRows) {
       const float* HWY_RESTRICT at = x + t.offset[k];
       V b[kVectors];
@@ -63,21 +73,21 @@ HWY_INLINE void Tile(const FewTile& t, size_t j) {
 
 // A rest of half a tile or more runs as a whole one.
 template <size_t kRows, size_t kVectors, bool kAdd>
-HWY_NOINLINE void Tiles(const FewTile& t) {
+HWY_NOINLINE void Tiles(FewTile& t) {
   const size_t lanes = hn::Lanes(D()), step = kVectors * lanes;
   size_t j = 0;
   for (; j + step / 2 < t.flat; j += step) Tile<kRows, kVectors, kAdd>(t, j);
   for (; j < t.flat; j += lanes) Tile<kRows, 1, kAdd>(t, j);
 }
 
-// 32 registers hold up to 24 sums, 16 (AVX2) up to 12.
-constexpr size_t kSums = HWY_TARGET == HWY_AVX3 ? 24 : 12;
+// 32 registers hold up to 24 sums, 16 (AVX2) up to 12, besides the vectors of pixels and a weight.
 constexpr size_t VectorsFor(size_t rows) {
-  return HWY_MAX(size_t{1}, HWY_MIN(size_t{8}, kSums / rows));
+  constexpr size_t kRegisters = HWY_TARGET == HWY_AVX3 ? 32 : 16;
+  return HWY_MAX(size_t{1}, HWY_MIN(size_t{8}, HWY_MIN(kRegisters * 3 / 4 / rows, (kRegisters - 1) / (rows + 1))));
 }
 
 template <bool kAdd>
-HWY_INLINE void TileRows(const FewTile& t) {
+HWY_INLINE void TileRows(FewTile& t) {
   switch (t.rows) {
     case 1:
       return Tiles<1, VectorsFor(1), kAdd>(t);
@@ -98,7 +108,7 @@ HWY_INLINE void TileRows(const FewTile& t) {
   }
 }
 
-void FewTileRows(const FewTile& t) {
+void FewTileRows(FewTile& t) {
   t.add ? TileRows<true>(t) : TileRows<false>(t);
 }
 
@@ -154,7 +164,7 @@ void FewCopyRows(const float* from, size_t from_stride, size_t rows, size_t widt
 // kRows gradients by kTaps taps. Only the loads of taps are unaligned: they cost two of the cache's cycles each, so
 // more gradients than taps.
 template <size_t kRows, size_t kTaps>
-HWY_NOINLINE void Dots(const FewDots& t, size_t row, size_t column) {
+HWY_NOINLINE void Dots(FewDots& t, size_t row, size_t column) {
   const D d;
   const size_t lanes = hn::Lanes(d);
   const float* HWY_RESTRICT g = t.g + row * t.g_stride;
@@ -179,7 +189,10 @@ HWY_NOINLINE void Dots(const FewDots& t, size_t row, size_t column) {
     }
   };
   size_t j = 0;
-  for (; j + lanes <= t.flat; j += lanes) step([&](const float* p) HWY_ATTR { return hn::LoadU(d, p); }, j);
+  for (; j + lanes <= t.flat; j += lanes) {
+    LookAhead(t);
+    step([&](const float* p) HWY_ATTR { return hn::LoadU(d, p); }, j);
+  }
   if (j < t.flat) step([&](const float* p) HWY_ATTR { return LoadPartial(d, p, t.flat - j); }, j);
   HWY_UNROLL(6)
   for (size_t r = 0; r < kRows; ++r) {
@@ -189,7 +202,7 @@ HWY_NOINLINE void Dots(const FewDots& t, size_t row, size_t column) {
 }
 
 template <size_t kRows>
-HWY_INLINE void DotRows(const FewDots& t, size_t row) {
+HWY_INLINE void DotRows(FewDots& t, size_t row) {
   size_t i = 0;
   for (; i + 4 <= t.columns; i += 4) Dots<kRows, 4>(t, row, i);
   switch (t.columns - i) {
@@ -204,7 +217,7 @@ HWY_INLINE void DotRows(const FewDots& t, size_t row) {
   }
 }
 
-void FewDotsRows(const FewDots& t) {
+void FewDotsRows(FewDots& t) {
   const size_t groups = (t.rows + 5) / 6;
   size_t row = 0;
   for (size_t i = 0; i < groups; ++i) {
@@ -259,7 +272,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-void few_tile(const FewTile& tile) noexcept {
+void few_tile(FewTile& tile) noexcept {
   BNNS_DISPATCH(FewTileRows)(tile);
 }
 void few_copy_rows(const float* from, size_t from_stride, size_t rows, size_t width, const float* bias, float* to,
@@ -269,7 +282,7 @@ void few_copy_rows(const float* from, size_t from_stride, size_t rows, size_t wi
 void few_fold_rows(const FewFold& fold) noexcept {
   BNNS_DISPATCH(FewFoldRows)(fold);
 }
-void few_dots(const FewDots& dots) noexcept {
+void few_dots(FewDots& dots) noexcept {
   BNNS_DISPATCH(FewDotsRows)(dots);
 }
 void few_lane_sums(const float* lanes, size_t n, float* sum) noexcept {

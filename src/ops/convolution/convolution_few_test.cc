@@ -1,6 +1,6 @@
-// The direct ways of convolution: depthwise 3x3 on planes as they lie, and few channels. Shapes around the edges of
-// their blocks, exact on integers against the reference, with guard pages around every array; the same bits for any
-// number of threads; the bound on real data.
+// The direct ways of convolution: depthwise 3x3 on planes as they lie, few channels, and channels as lanes. Shapes
+// around the edges of their blocks, exact on integers against the reference, with guard pages around every array; the
+// same bits for any number of threads; the bound on real data.
 
 #include <gtest/gtest.h>
 
@@ -42,6 +42,13 @@ std::vector<NamedShape> shapes() {
       {"few rectangular", rectangle(2, 3, 17, 20, 4, 5, 2, 1, 2, 0)},
       {"few stride 2 backward", make_shape(2, 3, 21, 22, 12, 5, 2, 2)},
       {"few dilated", make_shape(2, 3, 30, 40, 4, 3, 1, 2, 1, 2)},
+      {"fold", make_shape(3, 6, 13, 17, 1, 5, 1, 2)},
+      {"fold backward", make_shape(3, 2, 13, 17, 6, 5, 1, 2)},
+      {"fold, blocks of rows, s2", make_shape(1, 1, 240, 70, 3, 7, 2, 3)},
+      {"few, many taps", make_shape(8, 3, 9, 11, 50, 5, 1, 1)},
+      {"phases, no padding", make_shape(2, 3, 21, 22, 12, 5, 2, 0)},
+      {"phases 7x7", make_shape(1, 3, 61, 130, 20, 7, 2, 3)},
+      {"phases transposed", make_shape(2, 12, 15, 16, 8, 4, 2, 1, 1, 1, true)},
       {"few, a row of taps", rectangle(2, 3, 5, 40, 4, 1, 7, 1, 0, 3)},
       // Backward from the small side.
       {"scatter", make_shape(16, 6, 14, 14, 16, 5, 1, 0)},
@@ -53,6 +60,14 @@ std::vector<NamedShape> shapes() {
   };
   all[all.size() - 3].shape.oh -= 2, all[all.size() - 3].shape.ow -= 1;
   for (size_t o = 1; o <= 25; o += 4) all.push_back({"few rows", make_shape(2, 2, 9, 13, o, 3, 1, 1)});
+  // Channels as lanes: one to four vectors, tiles that overlap, rows of one pixel, several blocks of rows.
+  for (size_t o : {14, 16, 30, 32, 45, 48, 50, 60, 64}) all.push_back({"lanes", make_shape(3, 3, 15, 13, o, 5, 1, 2)});
+  all.push_back({"lanes, one pixel", make_shape(2, 3, 7, 7, 16, 7, 2, 0)});
+  all.push_back({"lanes, three pixels", rectangle(2, 5, 20, 9, 16, 5, 7, 1, 0, 0)});
+  all.push_back({"lanes groups", make_shape(2, 24, 11, 11, 32, 5, 1, 1, 2)});
+  all.push_back({"lanes 3x3 s2", make_shape(2, 9, 23, 31, 32, 3, 2, 1)});
+  all.push_back({"lanes transposed", make_shape(2, 16, 9, 9, 4, 5, 2, 1, 1, 1, true)});
+  all.push_back({"lanes 7x7 s2", make_shape(2, 3, 40, 230, 64, 7, 2, 3)});
   return all;
 }
 
@@ -103,7 +118,8 @@ TEST(ConvolutionDirect, RealDataAndThreads) {
 
 // Padded rows and planes, and a gradient that is added to another: the same bits as dense and overwritten.
 TEST(ConvolutionDirect, SameBitsForPaddedRows) {
-  for (const NamedShape& c : {shapes()[0], shapes()[3], shapes()[15], shapes()[21]}) {
+  for (const NamedShape& c :
+       {shapes()[0], shapes()[3], shapes()[15], shapes()[20], shapes()[21], shapes()[28], shapes().back()}) {
     const ConvolutionShape& s = c.shape;
     SCOPED_TRACE(c.name);
     Random random(9);
@@ -142,6 +158,30 @@ TEST(ConvolutionDirect, SameBitsForPaddedRows) {
     auto expected = spread(want.dx, s.iw, ix);
     for (float& e : expected) e = e + 0.0f;  // a sum added to zero: -0 becomes 0
     EXPECT_TRUE(same_bits(dxs, expected)) << "dx";
+  }
+}
+
+// Targets of 4 MB go around the caches: the same bits as sample by sample, which do not.
+TEST(ConvolutionDirect, SameBitsForLargeTargets) {
+  for (const NamedShape& c : {NamedShape{"dw s2 backward", make_shape(11, 5, 150, 143, 5, 3, 2, 1, 5)},
+                              NamedShape{"dw s2 backward, small planes", make_shape(70, 90, 13, 13, 90, 3, 2, 1, 90)},
+                              NamedShape{"few", make_shape(7, 1, 86, 88, 20, 7, 1, 3)},
+                              NamedShape{"lanes", make_shape(17, 2, 131, 133, 16, 7, 2, 3)}}) {
+    SCOPED_TRACE(c.name);
+    ConvolutionShape one = c.shape;
+    one.n = 1;
+    Random random(3);
+    const auto x = random.normals(c.shape.x_count()), w = random.normals(one.w_count()),
+               dy = random.normals(c.shape.y_count());
+    const auto all = run_convolution(c.shape, x, w, {}, dy, 2);
+    for (size_t n = 0; n < c.shape.n; ++n) {
+      const auto part = [n](const std::vector<float>& v, size_t count) {
+        return std::vector<float>(v.begin() + ptrdiff_t(n * count), v.begin() + ptrdiff_t((n + 1) * count));
+      };
+      const auto got = run_convolution(one, part(x, one.x_count()), w, {}, part(dy, one.y_count()), 1);
+      EXPECT_TRUE(same_bits(part(all.y, one.y_count()), got.y)) << "y " << n;
+      EXPECT_TRUE(same_bits(part(all.dx, one.x_count()), got.dx)) << "dx " << n;
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include "src/ops/convolution/convolution.h"
 #include "src/ops/convolution/convolution_depthwise.h"
 #include "src/ops/convolution/convolution_few.h"
+#include "src/ops/convolution/convolution_lanes.h"
 #include "src/ops/convolution/convolution_winograd.h"
 
 namespace bnns {
@@ -63,7 +64,8 @@ void ConvolutionFilter::run_down(size_t batch, const ImageSource& source, const 
   if (is_winograd(y, x, m.groups, m.small_channels, m.large_channels, batch)) {
     return run_winograd(y, x, m.small_channels, m.large_channels, w.small, w.large, batch, source, target, w);
   }
-  if (few_accepts(y, x, m.small_channels, m.large_channels)) {
+  if (!target.sink && lanes_accepts(m)) return lanes_down(m, batch, source, target, w, scratch_, options_.n_threads);
+  if (few_accepts(y, x, m.small_channels, m.large_channels, batch)) {
     return few_patches(y, x, m.groups, m.small_channels, m.large_channels, w, w.small, w.large, batch, source, target,
                        scratch_, options_.n_threads);
   }
@@ -77,12 +79,15 @@ void ConvolutionFilter::run_up(size_t batch, const ImageSource& source, const Im
                                const WeightView& w) {
   const ConvolutionMap& m = problem_.map;
   if (is_depthwise(m)) return depthwise_up(m, batch, source, target, w, scratch_, options_.n_threads);
+  if (!target.sink && few_phases_accepts(m, batch)) {
+    return few_phases(m, batch, source, target, w, scratch_, options_.n_threads);
+  }
   const auto product = [&](const PatchAxis& y, const PatchAxis& x) {
     return PatchProduct(y, x, m.groups, m.large_channels, m.small_channels, w, w.large, w.small, batch, target,
                         options_.n_threads);
   };
   const auto few = [&](const PatchAxis& y, const PatchAxis& x) {
-    return few_accepts(y, x, m.large_channels, m.small_channels);
+    return few_accepts(y, x, m.large_channels, m.small_channels, batch);
   };
   bool filled = false;  // this row, with the one above
   for (size_t ry = 0; ry < std::min(m.y.stride, m.y.large); ++ry) {
@@ -157,7 +162,7 @@ SinkParts ConvolutionFilter::sink_parts(size_t batch) const {
   if (is_winograd(y, x, m.groups, rows, channels, batch)) {
     return WinogradProduct(y, x, rows, channels, {}, 0, 0, batch, target, 1).sink_parts();
   }
-  if (few_accepts(y, x, rows, channels)) return few_sink_parts(y, x, rows, channels);
+  if (few_accepts(y, x, rows, channels, batch)) return few_sink_parts(y, x, rows, channels);
   return PatchProduct(y, x, m.groups, rows, channels, {}, 0, 0, batch, target, 1).sink_parts();
 }
 

@@ -36,6 +36,10 @@ inline void copy_patches(const PatchRange& range, size_t stride, float* out) noe
   pack_patches(range, stride, out);
 }
 
+// to[i] = from[i], whole cache lines around the caches; before another thread may read them: stream_end.
+void stream_values(const float* from, size_t n, float* to) noexcept;
+void stream_end() noexcept;
+
 // y[i] += b, or y[i] = y[i] + x[i].
 void add_constant(float* y, float b, size_t n) noexcept;
 void add_values(const float* x, float* y, size_t n) noexcept;

@@ -2,6 +2,7 @@
 // load and store, masked at the end of a run; the inner loop runs over channels, where the length and all offsets stay
 // the same.
 
+#include <cstdint>
 #include <cstring>
 
 #include "src/ops/convolution/convolution_kernels.h"
@@ -10,6 +11,7 @@
 #define HWY_TARGET_INCLUDE "src/ops/convolution/convolution_pack_simd.cc"
 #include <hwy/foreach_target.h>
 // clang-format off
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 #include "src/simd/dispatch.h"
 #include "src/simd/loops-inl.h"
@@ -177,6 +179,16 @@ float SumValues(const float* x, size_t n) {
   return Reduce(x, n, SumOp(), [](auto /*d*/, auto v) HWY_ATTR { return v; });
 }
 
+void StreamValues(const float* HWY_RESTRICT from, size_t n, float* HWY_RESTRICT to) {
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d), off = reinterpret_cast<uintptr_t>(to) % 64 / sizeof(float);
+  const size_t head = HWY_MIN(n, off == 0 ? 0 : 16 - off), lines = (n - head) / 16 * 16;
+  if (head) std::memcpy(to, from, head * sizeof(float));
+  from += head, to += head;
+  for (size_t i = 0; i < lines; i += lanes) hn::Stream(hn::LoadU(d, from + i), d, to + i);
+  if (head + lines < n) std::memcpy(to + lines, from + lines, (n - head - lines) * sizeof(float));
+}
+
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -195,6 +207,12 @@ void store_every_second(const float* values, size_t count, bool accumulate, floa
 }
 void pack_patches(const PatchRange& range, size_t panel, float* out) noexcept {
   BNNS_DISPATCH(PackPatches)(range, panel, out);
+}
+void stream_values(const float* from, size_t n, float* to) noexcept {
+  BNNS_DISPATCH(StreamValues)(from, n, to);
+}
+void stream_end() noexcept {
+  hwy::FlushStream();
 }
 void add_constant(float* y, float b, size_t n) noexcept {
   BNNS_DISPATCH(AddConstant)(y, b, n);
