@@ -15,17 +15,20 @@ HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 using mps::PoolKind;
 
-// A block's taps in one row: t[c] holds tap c of 4 windows.
-template <int K, int S>
-HWY_INLINE void LoadTaps(const float* row, int64_t block, __m512* t) {
-  const float* from = row + 16 * S * block;
+// Taps 0 to K - 1 of 4 windows side by side in one row: texels(i) gives the 4 texels from i on, texel(i) one, counted
+// from the first tap. Asks for none after the last window's last tap.
+template <int K, int S, class Texels, class Texel>
+HWY_INLINE void TakeTaps(Texels&& texels, Texel&& texel, __m512* t) {
   if constexpr (S == 1) {
-    for (int c = 0; c < K; ++c) t[c] = _mm512_loadu_ps(from + 4 * c);
+    static_assert(K == 3);
+    const __m512i middle = _mm512_setr_epi32(4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27);
+    t[0] = texels(0), t[2] = texels(2);
+    t[1] = _mm512_permutex2var_ps(t[0], middle, t[2]);
   } else {
-    const __m512 a = _mm512_loadu_ps(from), b = _mm512_loadu_ps(from + 16);
+    const __m512 a = texels(0), b = texels(4);
     t[0] = _mm512_shuffle_f32x4(a, b, _MM_SHUFFLE(2, 0, 2, 0));
     t[1] = _mm512_shuffle_f32x4(a, b, _MM_SHUFFLE(3, 1, 3, 1));
-    if constexpr (K == 3) t[2] = ShiftIn(t[0], _mm512_loadu_ps(from + 32), 1);
+    if constexpr (K == 3) t[2] = ShiftIn<1>(t[0], texel(8));
   }
 }
 
@@ -37,10 +40,10 @@ HWY_INLINE __mmask16 IsLarger(__m512 v, __m512 best) {
   return _mm512_cmp_ps_mask(v, best, _CMP_GT_OQ);
 }
 
-// Maxima of one row's taps and which tap it is, the first of equals.
+// Maxima of one row's taps and which tap it is, the first of equals. NaN never is a maximum; -inf of NaNs alone.
 template <int K>
 HWY_INLINE void BestOfRow(const __m512* t, __m512& best, __m512i& code) {
-  best = t[0], code = _mm512_setzero_si512();
+  best = Larger(t[0], _mm512_set1_ps(-HUGE_VALF)), code = _mm512_setzero_si512();
   for (int c = 1; c < K; ++c) {
     code = _mm512_mask_mov_epi32(code, IsLarger(t[c], best), _mm512_set1_epi32(c));
     best = Larger(t[c], best);
@@ -61,20 +64,25 @@ struct DirectSenders {
 
   HWY_INLINE void Next(__m512 s, __m512i c) {
     sent[0] = s, code[0] = c;
-    for (int back = 1; back <= kReach; ++back) {
-      sent[back] = ShiftIn(last_sent, s, 4 - back);
-      if (kKind != PoolKind::max) continue;
-      code[back] = _mm512_castps_si512(ShiftIn(_mm512_castsi512_ps(last_code), _mm512_castsi512_ps(c), 4 - back));
+    const __m512 at = _mm512_castsi512_ps(c), last = _mm512_castsi512_ps(last_code);
+    if constexpr (kReach >= 1) {
+      sent[1] = ShiftIn<3>(last_sent, s);
+      if (kKind == PoolKind::max) code[1] = _mm512_castps_si512(ShiftIn<3>(last, at));
+    }
+    if constexpr (kReach >= 2) {
+      sent[2] = ShiftIn<2>(last_sent, s);
+      if (kKind == PoolKind::max) code[2] = _mm512_castps_si512(ShiftIn<2>(last, at));
     }
     last_sent = s, last_code = c;
   }
   // What texels on column c of a slot get from the windows that have them under tap row r, windows in order.
-  HWY_INLINE __m512 Part(int r, int c) const {
+  // codes: 0, 1, 2, ... in memory, where a comparison takes them from without a register.
+  HWY_INLINE __m512 Part(int r, int c, const int32_t* codes) const {
     __m512 sum = _mm512_setzero_ps();
     for (int back = (K - 1 - c) / S; back >= 0; --back) {
       const bool first = back == (K - 1 - c) / S;
       if (kKind == PoolKind::max) {
-        const __mmask16 hit = _mm512_cmpeq_epi32_mask(code[back], _mm512_set1_epi32(r * K + c + S * back));
+        const __mmask16 hit = _mm512_cmpeq_epi32_mask(code[back], _mm512_set1_epi32(codes[r * K + c + S * back]));
         sum = first ? _mm512_maskz_mov_ps(hit, sent[back]) : _mm512_mask_add_ps(sum, hit, sum, sent[back]);
       } else {
         sum = first ? sent[back] : _mm512_add_ps(sum, sent[back]);

@@ -9,12 +9,10 @@
 namespace bnns::mps {
 namespace {
 
-constexpr int64_t kMostColumns = 2048;  // of a row, so that the rows at work stay in L2
-constexpr size_t kTaskBytes = 64 * 1024;
-// Forward only rows so short that the band kernels would put planes side by side (bench: 1.2 to 2 times their speed);
-// of longer ones they fetch whole rows at once, which reads memory faster than a block at a time (1.3 times).
-constexpr int64_t kForwardColumns = 32;
-constexpr int64_t kFewestPlanes = 8;  // fewer are cut into bands, or threads would have no work
+constexpr int64_t kMostColumns = 2048;       // of a row, so that the rows at work stay in L2
+constexpr size_t kTaskBytes = 128 * 1024;    // what is asked for ahead may be another task's: that must be little
+constexpr int64_t kMostColumnTexels = 1024;  // of a plane that is walked by columns: it stays in L1
+constexpr int64_t kFewestPlanes = 8;         // fewer are cut into bands, or threads would have no work
 
 bool make_side(const PoolAxis& a, int64_t size, int64_t windows, DirectSide* out) {
   const int64_t first = a.first_centre - a.before();
@@ -28,14 +26,14 @@ bool usable(const ImageView& v, PixelType type) {
   return v.type == type && v.lanes == 4 && reinterpret_cast<uintptr_t>(v.data) % (4 * bytes_of(type)) == 0;
 }
 
-// Gradients of whole planes; forward any clip of narrow ones.
+// Gradients of whole planes; forward any clip.
 bool make_plan(const PoolBackward& e, bool backward, DirectPlan* p) {
   const int64_t k = e.x.kernel, s = e.x.stride;
   if (e.y.kernel != k || e.y.stride != s || !((k == 2 && s == 2) || (k == 3 && (s == 1 || s == 2)))) return false;
   const PixelType type = e.target.type;
   if ((type != PixelType::f32 && type != PixelType::f16) || e.channels % 4 != 0 || !usable(e.target, type))
     return false;
-  if (e.images * (e.channels / 4) < kFewestPlanes || (!backward && e.source.width > kForwardColumns)) return false;
+  if (e.images * (e.channels / 4) < kFewestPlanes) return false;
   const bool reads = !backward || e.kind != PoolKind::average;
   if ((reads && !usable(e.source, type)) || (backward && !usable(e.gradient, type))) return false;
   if (backward && (e.source_x != 0 || e.source_y != 0 || e.width != e.source.width || e.height != e.source.height)) {
@@ -54,11 +52,15 @@ bool make_plan(const PoolBackward& e, bool backward, DirectPlan* p) {
   p->kind = e.kind, p->edge = e.edge, p->backward = backward;
   p->kernel = static_cast<int>(k), p->stride = static_cast<int>(s);
   const int64_t slots = backward ? (p->x.size - p->x.first + s - 1) / s : p->x.windows;
-  p->blocks = (slots + 3) / 4;
-  const int64_t columns = backward ? p->x.size : std::min(p->x.size, p->x.first + (p->x.windows - 1) * s + k);
-  p->staged = (columns + 3) / 4;
+  p->block = type == PixelType::f32 ? 4 : 8;
+  p->blocks = (slots + p->block - 1) / p->block;
   p->source_row = 4 * e.source.width, p->gradient_row = 4 * e.gradient.width, p->target_row = 4 * e.target.width;
   p->stream = target_bytes(e) >= kStreamBytes;
+  p->paired = backward && s == 2 && p->target_row * static_cast<int64_t>(bytes_of(type)) % 64 != 0;
+  // The gradient of an f32 average is little arithmetic and mostly writing, which goes better row by row than in
+  // bursts.
+  const bool writes = backward && e.kind == PoolKind::average && type == PixelType::f32;
+  p->columns = s == 1 && !writes && p->x.size * p->y.size <= kMostColumnTexels;
   return true;
 }
 

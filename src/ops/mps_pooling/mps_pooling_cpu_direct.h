@@ -1,11 +1,12 @@
 // Pooling of whole planes in 2x2 stride 2, 3x3 stride 2 and 3x3 stride 1 windows with AVX-512, in one pass: the plan
 // that mps_pooling_cpu_direct_simd.cc makes and runs.
 //
-// Texels stay as they lie in the image, 4 of them to a vector: a neighbour is 4 floats on, stride 2 picks every second
-// quarter of a register. Along a row of windows everything from taps to results happens in registers, a block of 4
-// windows at a time; the same loop brings in the source rows of the next row of windows, so that memory and arithmetic
-// work side by side.
+// Texels come straight from the image, 4 of them to a vector of f32: a neighbour is 4 floats on, stride 2 picks every
+// second quarter of a register. Along a row of windows everything from taps to results happens in registers, a block of
+// windows at a time: as many as fill a cache line of an image (4 of f32, 8 of f16).
 #pragma once
+
+#include <algorithm>
 
 #include "src/core/parallel.h"
 #include "src/ops/mps_pooling/mps_pooling.h"
@@ -21,19 +22,33 @@ struct DirectPlan {
   PoolKind kind = PoolKind::max;
   PoolEdge edge = PoolEdge::zero;
   bool backward = false, stream = false;
+  bool columns = false;  // stride 1, small planes: column by column
+  // Gradient, stride 2: rows of the target are no whole lines. The two rows that windows finish at a time come together
+  // in scratch, so that all lines are written as one.
+  bool paired = false;
   int kernel = 2, stride = 2;
   DirectSide x, y;
-  int64_t blocks = 0;                                        // of 4 windows in a row
-  int64_t staged = 0;                                        // vectors of a source row that windows read
+  int64_t block = 4, blocks = 0;                             // windows of a block; blocks in a row
   int64_t source_row = 0, gradient_row = 0, target_row = 0;  // elements from row to row
 
-  // Scratch, in floats. Source rows lie between kFront and kBack floats that read as what is outside.
-  static constexpr int64_t kFront = 16, kBack = 96, kRows = 8, kBest = 4;
-  int64_t row_floats() const { return kFront + (x.size + 3) / 4 * 16 + kBack; }
-  int64_t block_floats() const { return 16 * blocks; }
-  // kRows source rows and one outside; of kBest of them the maxima and where; two rows to come; K rows of divisors.
+  // Scratch, in floats.
+  int64_t row_floats() const { return (x.size + 7) / 8 * 32; }
+  int64_t block_floats() const { return 4 * block * blocks; }
+  static constexpr int64_t kCodes = 16, kMasks = 5;
+  // A row of what is outside; two of the target; of two source rows the maxima and where; two rows to come; K rows of
+  // divisors; codes of taps; masks.
+  size_t row_scratch_bytes() const {
+    const auto bytes =
+        sizeof(float) * static_cast<size_t>(3 * row_floats() + (2 * 2 + 2 + kernel) * block_floats() + kCodes) +
+        sizeof(uint16_t) * static_cast<size_t>(kMasks * block / 4 * blocks);
+    return (bytes + 63) / 64 * 64;
+  }
+  // By columns: what windows send and where and where their divisors lie, row by row; then a plane of results.
+  int64_t column_floats() const { return 32 * (y.size + 1) + (y.size + 16) / 16 * 16; }
   size_t scratch_bytes() const {
-    return sizeof(float) * static_cast<size_t>((kRows + 1) * row_floats() + (2 * kBest + 2 + kernel) * block_floats());
+    if (!columns) return row_scratch_bytes();
+    const int64_t results = std::max(x.size * y.size, x.windows * y.windows);
+    return row_scratch_bytes() + sizeof(float) * static_cast<size_t>(column_floats() + 4 * results + 32);
   }
 };
 

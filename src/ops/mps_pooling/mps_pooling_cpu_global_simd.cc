@@ -1,5 +1,5 @@
 // Pooling whose one window is its whole plane, up to 16 by 16: a pass over the plane's texels, and for gradients one
-// over the target's. Planes are tasks, several at a time.
+// over the target's. Some planes are a task.
 //
 // Sums and maxima are kept per lane and per texel number modulo 4, on every instruction set, and joined as (0 1)(2 3):
 // the same bits on all, but another order than the plain loops'.
@@ -15,7 +15,7 @@
 #include <hwy/highway.h>
 
 #include "src/core/parallel.h"
-#include "src/ops/mps_pooling/mps_pooling_cpu_rows-inl.h"
+#include "src/ops/mps_pooling/mps_pooling_cpu_writer-inl.h"
 #include "src/simd/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -25,7 +25,7 @@ using mps::Plane;
 using mps::PoolBackward;
 using mps::PoolKind;
 
-constexpr size_t kMostFloats = 4 * 16 * 16;
+constexpr size_t kAheadBytes = 4096;    // how far before its use a plane is asked for
 constexpr size_t kParts = 16 / kLanes;  // vectors that hold 4 texels
 
 // Calls f(part, i, vector) for floats [i, i + kLanes) of n, `rest` where there are none.
@@ -109,49 +109,64 @@ HWY_INLINE VF Repeat(hn::Vec<DTexel> v) {
   return hn::LoadDup128(DF(), lanes);
 }
 
-// Writes the gradient of a plane of n floats to `row`. False: see band_task.
+// Writes the gradient of a plane of n floats. False: see band_task.
 template <typename T>
-HWY_INLINE bool BackwardPlane(PoolKind kind, const T* x, const T* gradient, size_t n, float* row) {
+HWY_INLINE bool BackwardPlane(PoolKind kind, const T* x, const T* gradient, size_t n, T* to, PlaneWriter<T>& out) {
   const DF d;
   const DTexel d4;
   const auto zero = hn::Zero(d4);
   const auto g = hn::Add(LoadFloat(d4, gradient), zero);
   if (kind == PoolKind::max) {
     const Peak peak = MaxPlane(x, n);
-    const VF texel = Repeat(peak.texel), sent = Repeat(g), four = hn::Set(d, 4.0f);
-    VF number[kParts];
-    for (size_t part = 0; part < kParts; ++part) number[part] = TexelNumbers(part);
-    for (size_t i = 0; i < n; i += 16) {
-      for (size_t part = 0; part < kParts; ++part) {
-        hn::Store(hn::IfThenElseZero(hn::Eq(number[part], texel), sent), d, row + i + part * kLanes);
-        number[part] = hn::Add(number[part], four);
-      }
-    }
+    const VF texel = Repeat(peak.texel), sent = Repeat(g), step = hn::Set(d, static_cast<float>(kLanes / 4));
+    VF number = TexelNumbers(0);
+    out.Write(to, n, [&](size_t, size_t) HWY_ATTR {
+      const VF v = hn::IfThenElseZero(hn::Eq(number, texel), sent);
+      number = hn::Add(number, step);
+      return v;
+    });
     return hn::AllFalse(d4, hn::Eq(peak.best, hn::Set(d4, -HUGE_VALF)));
   }
   if (kind == PoolKind::average) {
     const float share = 1.0f / static_cast<float>(n / 4);
     const VF sent = Repeat(hn::Add(hn::Mul(g, hn::Set(d4, share)), zero));
-    for (size_t i = 0; i < n; i += kLanes) hn::Store(sent, d, row + i);
+    out.Write(to, n, [&](size_t, size_t) HWY_ATTR { return sent; });
     return true;
   }
   const auto sum = SumPlane<true>(x, n);
   const auto quotient = hn::Add(hn::Div(g, hn::Sqrt(sum)), zero);
   const VF sent = Repeat(hn::IfThenZeroElse(hn::Eq(sum, zero), quotient));
   const auto none = hn::Eq(sent, hn::Zero(d));
-  ForEachVector<OnLoad::keep>(x, n, 0.0f, [&](size_t, size_t i, VF own) HWY_ATTR {
-    hn::Store(hn::IfThenZeroElse(none, hn::Mul(sent, own)), d, row + i);
+  out.Write(to, n, [&](size_t i, size_t m) HWY_ATTR {
+    const VF own = m == kLanes ? LoadFloat(d, x + i) : LoadFloatPartial(d, x + i, m);
+    return hn::IfThenZeroElse(none, hn::Mul(sent, own));
   });
   return true;
+}
+
+// The maximum alone. Of zeros of both signs not always the first.
+template <typename T>
+HWY_INLINE hn::Vec<DTexel> LargestOfPlane(const T* x, size_t n) {
+  const DF d;
+  const DTexel d4;
+  VF best[kParts];
+  for (VF& v : best) v = hn::Set(d, -HUGE_VALF);
+  ForEachVector<OnLoad::keep>(x, n, -HUGE_VALF,
+                              [&](size_t part, size_t, VF v) HWY_ATTR { best[part] = Greater(d, v, best[part]); });
+  HWY_ALIGN float parts[16];
+  for (size_t part = 0; part < kParts; ++part) hn::Store(best[part], d, parts + part * kLanes);
+  return Greater(d4, Greater(d4, hn::Load(d4, parts), hn::Load(d4, parts + 4)),
+                 Greater(d4, hn::Load(d4, parts + 8), hn::Load(d4, parts + 12)));
 }
 
 template <typename T>
 HWY_INLINE bool ForwardPlane(PoolKind kind, const T* x, size_t n, T* to) {
   const DTexel d4;
   if (kind == PoolKind::max) {
-    const Peak peak = MaxPlane(x, n);
-    StoreFloat(d4, peak.best, to);
-    return hn::AllFalse(d4, hn::Eq(peak.best, hn::Set(d4, -HUGE_VALF)));
+    auto best = LargestOfPlane(x, n);
+    if (!hn::AllFalse(d4, hn::Eq(best, hn::Zero(d4)))) best = MaxPlane(x, n).best;
+    StoreFloat(d4, best, to);
+    return hn::AllFalse(d4, hn::Eq(best, hn::Set(d4, -HUGE_VALF)));
   }
   if (kind == PoolKind::average) {
     StoreFloat(d4, hn::Div(SumPlane<false>(x, n), hn::Set(d4, static_cast<float>(n / 4))), to);
@@ -163,11 +178,10 @@ HWY_INLINE bool ForwardPlane(PoolKind kind, const T* x, size_t n, T* to) {
 
 template <typename T>
 void RunPlanes(const PoolBackward& e, bool backward, bool stream, Range planes) {
-  HWY_ALIGN float row[kMostFloats + 16];
-  RowCarry<T> carry;
-  carry.line = nullptr, carry.begin = carry.fill = 0;
+  PlaneWriter<T> out(stream);
   const auto n = static_cast<size_t>(4 * e.source.width * e.source.height);
   const int64_t slices = e.channels / 4;
+  const bool reads = !backward || e.kind != PoolKind::average;
   for (size_t i = planes.begin; i < planes.end; ++i) {
     const int64_t image = static_cast<int64_t>(i) / slices, slice = static_cast<int64_t>(i) % slices;
     const auto at = [&](const mps::ImageView& v, int64_t first, int64_t channel) {
@@ -176,24 +190,24 @@ void RunPlanes(const PoolBackward& e, bool backward, bool stream, Range planes) 
     };
     const T* x = at(e.source, e.source_image, e.source_channel);
     T* to = at(e.target, e.target_image, e.target_channel);
+    if (reads) PrefetchLines(x + kAheadBytes / sizeof(T), n);
     bool good = true;
     if (backward) {
       const T* g =
           at(e.gradient, e.gradient_image, e.gradient_channel) + 4 * (e.gradient_y * e.gradient.width + e.gradient_x);
-      good = BackwardPlane(e.kind, x, g, n, row);
-      StoreRow(row, n, to, stream, carry);
+      good = BackwardPlane(e.kind, x, g, n, to, out);
     } else {
       good = ForwardPlane(e.kind, x, n, to + 4 * (e.target_y * e.target.width + e.target_x));
     }
     if (good) continue;
-    carry.Spill();
+    out.Finish();
     if (backward) {
-      mps::pool_backward_plain_rows(e, image, slice, 0, e.height, row, sizeof row);
+      mps::pool_backward_plain_rows(e, image, slice, 0, e.height, nullptr, 0);
     } else {
       mps::pool_forward_plain_rows(mps::as_forward(e), image, slice, 0, 1);
     }
   }
-  carry.Spill();
+  out.Finish();
   if (stream) hwy::FlushStream();
 }
 
@@ -209,7 +223,7 @@ HWY_AFTER_NAMESPACE();
 namespace bnns::mps {
 namespace {
 
-constexpr size_t kPlanesPerTask = 32;
+constexpr size_t kTaskBytes = 128 * 1024;  // what is asked for ahead may be another task's: that must be little
 
 // One window, exactly the plane; a gradient's clip too, so that target planes are contiguous.
 bool accepts(const PoolBackward& e, bool backward) {
@@ -225,6 +239,7 @@ bool accepts(const PoolBackward& e, bool backward) {
   if (!fits(e.x, e.source.width) || !fits(e.y, e.source.height) || (reads && !usable(e.source))) return false;
   if (e.source.width > 16 || e.source.height > 16) return false;
   if (!backward) return e.width == 1 && e.height == 1;
+  if (reinterpret_cast<uintptr_t>(e.target.data) % (4 * bytes_of(type)) != 0) return false;  // whole texels in lines
   return usable(e.gradient) && e.gradient_width == 1 && e.gradient_height == 1 && e.source_x == 0 && e.source_y == 0 &&
          e.target_x == 0 && e.target_y == 0 && e.width == e.source.width && e.height == e.source.height &&
          e.target.width == e.width && e.target.height == e.height;
@@ -235,12 +250,11 @@ bool accepts(const PoolBackward& e, bool backward) {
 bool pool_global(const PoolBackward& e, bool backward, size_t wanted) noexcept {
   if (!accepts(e, backward)) return false;
   const auto planes = static_cast<size_t>(e.images * (e.channels / 4));
-  const size_t tasks = (planes + kPlanesPerTask - 1) / kPlanesPerTask;
-  const size_t bytes = planes * static_cast<size_t>(4 * e.source.width * e.source.height) * bytes_of(e.target.type);
-  const bool stream = backward && bytes >= kStreamBytes;
-  parallel_for(tasks, threads_for(wanted, tasks, 2 * bytes), [&](size_t task, size_t) {
-    const size_t begin = task * kPlanesPerTask;
-    BNNS_DISPATCH(RunGlobal)(e, backward, stream, {begin, std::min(planes, begin + kPlanesPerTask)});
+  const size_t plane = static_cast<size_t>(4 * e.source.width * e.source.height) * bytes_of(e.target.type);
+  const size_t some = std::max<size_t>(1, kTaskBytes / plane), tasks = (planes + some - 1) / some;
+  const bool stream = backward && planes * plane >= kStreamBytes;
+  parallel_for(tasks, threads_for(wanted, tasks, 2 * planes * plane), [&](size_t task, size_t) {
+    BNNS_DISPATCH(RunGlobal)(e, backward, stream, {task * some, std::min(planes, (task + 1) * some)});
   });
   return true;
 }

@@ -1,0 +1,266 @@
+// One plane of the one-pass kernels (mps_pooling_cpu_direct.h). Sums are made in the plain loops' order: the same bits.
+
+#if defined(BNNS_OPS_MPS_POOLING_CPU_PLANE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef BNNS_OPS_MPS_POOLING_CPU_PLANE_INL_H_
+#undef BNNS_OPS_MPS_POOLING_CPU_PLANE_INL_H_
+#else
+#define BNNS_OPS_MPS_POOLING_CPU_PLANE_INL_H_
+#endif
+
+#include <cstring>
+
+#include "src/ops/mps_pooling/mps_pooling_cpu_scratch-inl.h"
+
+#if HWY_TARGET == HWY_AVX3  // clang warns of an empty namespace with a target
+HWY_BEFORE_NAMESPACE();
+namespace bnns::HWY_NAMESPACE {
+template <typename T, PoolKind kKind, int K, int S, bool kBackward>
+class DirectPlane : PlaneScratch<T, kKind, K, S, kBackward> {
+  using Base = PlaneScratch<T, kKind, K, S, kBackward>;
+  using P = Packed<T>;
+  using Base::codes_, Base::columns_, Base::kept_, Base::later_, Base::line_, Base::lowest_, Base::masks_;
+  using Base::kMasks, Base::kMax, Base::outside_, Base::p_, Base::pair_;
+  static constexpr int kGroups = P::kGroups;
+  static constexpr int64_t kBlock = P::kTexels;  // windows of a block
+
+ public:
+  using Base::kReads;
+
+  HWY_INLINE DirectPlane(const DirectPlan& p, float* scratch) : Base(p, scratch) {
+    full_begin_ = p.x.first < 0 ? 1 : 0, full_end_ = HWY_MIN(p.x.windows, Base::Inside()) / kBlock;
+  }
+
+  // False: a maximum is -inf or of NaNs alone, where vectors do not tell which tap takes it.
+  HWY_INLINE bool Run(const T* x, const T* g, T* to, TexelStream<T>* out) {
+    x_ = x, lowest_ = _mm512_set1_ps(HUGE_VALF);
+    for (int r = 0; kMax && r < K - S; ++r) {
+      for (int64_t q = 0; q < kGroups * p_.blocks; ++q) {
+        __m512 t[K], best;
+        __m512i code;
+        Taps<false>(Row(p_.y.first + r), q, t);
+        BestOfRow<K>(t, best, code);
+        Keep(Kept(r) + 16 * q, best, code);
+      }
+    }
+    if (kBackward) std::memset(later_, 0, static_cast<size_t>(2 * line_) * sizeof(float));
+    const int64_t end = kBackward ? (p_.y.size - 1 - p_.y.first) / S + 1 : p_.y.windows;
+    for (int64_t v = 0; v < end; ++v) WindowRow(v, g, to, out);
+    if (kBackward && S == 2 && !Paired()) out[0].Finish(), out[1].Finish();  // the next plane's lines may be theirs
+    return Base::Good();
+  }
+
+ private:
+  // What the blocks of a row of windows share.
+  struct Line {
+    const T* row[K];
+    const T* from;  // gradients
+    const T* ahead;
+    const float* column;
+    float* kept[2];
+    int64_t windows;
+    bool inside;  // all of its taps' rows exist
+    bool wanted[2];
+  };
+
+  HWY_INLINE bool Paired() const { return kBackward && S == 2 && p_.paired; }
+  HWY_INLINE const T* Row(int64_t y) const { return y < 0 || y >= p_.y.size ? outside_ : x_ + y * p_.source_row; }
+  // Maxima of the rows of source that windows to come share with this one: one row for stride 2, two for stride 1.
+  HWY_INLINE float* Kept(int64_t row) const { return kept_ + (S == 1 ? row % 2 : 0) * 2 * line_; }
+  HWY_INLINE void Keep(float* to, __m512 best, __m512i code) const {
+    _mm512_store_ps(to, best);
+    if (kBackward) _mm512_store_si512(to + line_, code);
+  }
+
+  // Taps of the 4 windows of group q, straight from the image. kFull: all of them exist.
+  template <bool kFull>
+  HWY_INLINE void Taps(const T* row, int64_t q, __m512* t) const {
+    row += 4 * (p_.x.first + 4 * S * q);
+    const uint16_t* masks = masks_ + kMasks * q;
+    TakeTaps<K, S>(
+        [&](int i) HWY_ATTR {
+          return kFull ? LoadTexels4(row + 4 * i) : LoadTexels4(row + 4 * i, masks[i == 0 ? 0 : 1], kMax);
+        },
+        [&](int i) HWY_ATTR { return kFull ? LoadTexel(row + 4 * i) : LoadTexels4(row + 4 * i, masks[2], kMax); }, t);
+  }
+
+  template <bool kFull>
+  HWY_INLINE void BestOfWindow(const Line& l, int64_t q, const __m512 (*t)[K], __mmask16 real, __m512& best,
+                               __m512i& code) {
+    best = _mm512_setzero_ps(), code = _mm512_setzero_si512();
+    for (int r = 0; r < K; ++r) {
+      __m512 row;
+      __m512i at = _mm512_setzero_si512();
+      if (r < K - S) {
+        row = _mm512_load_ps(l.kept[r] + 16 * q);
+        if (kBackward) at = _mm512_load_si512(l.kept[r] + line_ + 16 * q);
+      } else {
+        BestOfRow<K>(t[r], row, at);
+      }
+      if (r == 0) {
+        best = row, code = at;
+      } else {
+        if (kBackward) code = _mm512_mask_add_epi32(code, IsLarger(row, best), at, _mm512_set1_epi32(r * K));
+        best = Larger(row, best);
+      }
+      if (r == 2) Keep(l.kept[0] + 16 * q, row, at);  // in place of row 0, the next windows do without that
+    }
+    if (kFull) {
+      lowest_ = _mm512_min_ps(best, lowest_);
+      return;
+    }
+    // Zeros outside take part: one that is greater than all pixels takes the gradient away.
+    const __mmask16 zeros = p_.edge == PoolEdge::zero ? (l.inside ? masks_[kMasks * q + 4] : 0xffff) : 0;
+    const __m512 zero = _mm512_setzero_ps();
+    const __mmask16 lost = _mm512_mask_cmp_ps_mask(zeros, best, zero, _CMP_LT_OQ);
+    code = _mm512_mask_mov_epi32(code, lost, _mm512_set1_epi32(-1));
+    best = _mm512_mask_max_ps(best, zeros, zero, best);
+    lowest_ = _mm512_mask_min_ps(lowest_, real, best, lowest_);
+  }
+
+  // One tap at a time, row by row.
+  static HWY_INLINE __m512 SumOfWindow(const __m512 (*t)[K]) {
+    __m512 sum = _mm512_setzero_ps();
+    for (int r = 0; r < K; ++r) {
+      for (int c = 0; c < K; ++c) {
+        sum = _mm512_add_ps(sum, kKind == PoolKind::l2_norm ? _mm512_mul_ps(t[r][c], t[r][c]) : t[r][c]);
+      }
+    }
+    return sum;
+  }
+
+  HWY_INLINE void WindowRow(int64_t v, const T* g, T* to, TexelStream<T>* out) {
+    const int64_t y = p_.y.first + S * v;
+    Line l;
+    l.windows = v < p_.y.windows ? p_.x.windows : 0;
+    for (int r = 0; r < K; ++r) l.row[r] = Row(y + r);
+    l.ahead = x_ + (y + K - S) * p_.source_row + kAhead / sizeof(T);
+    l.from = kBackward && l.windows > 0 ? g + v * p_.gradient_row : g;
+    l.column = columns_;
+    if (kKind == PoolKind::average && l.windows > 0) l.column += (Base::CountedRows(v) - 1) * line_;
+    l.kept[0] = Kept(v), l.kept[1] = Kept(v + 1);
+    l.inside = y >= 0 && y + K <= p_.y.size;
+    for (int i = 0; kBackward && i < S; ++i) {
+      l.wanted[i] = y + i >= 0 && y + i < p_.y.size;
+      if (l.wanted[i] && !Paired()) out[i].Seek(to + (y + i) * p_.target_row);
+    }
+    if (!kBackward) out[0].Seek(to + v * p_.target_row);
+    const bool zeros = kMax && p_.edge == PoolEdge::zero && !l.inside;
+    const int64_t full_end = l.windows == 0 || zeros ? 0 : full_end_;
+    DirectSenders<kKind, K, S> senders;
+    int64_t b = 0;
+    if (Paired()) {
+      const int64_t n = 4 * p_.x.size, first = l.wanted[0] ? 0 : 1, rows = first == 0 && l.wanted[1] ? 2 : 1;
+      ScratchRow<T> row[2] = {{pair_}, {first == 0 ? pair_ + n : pair_}};
+      for (; b < p_.blocks; ++b) {
+        b >= full_begin_&& b < full_end ? Block<true>(l, b, senders, row) : Block<false>(l, b, senders, row);
+      }
+      to += (y + first) * p_.target_row;
+      if (n == p_.target_row) return PutTexels(pair_, rows * n, to, out[0]);
+      for (int64_t i = 0; i < rows; ++i) PutTexels(pair_ + i * n, n, to + i * p_.target_row, out[0]);
+      return;
+    }
+    for (; b < full_begin_ || (b < full_end && !(out[0].CanRun() && out[1].CanRun())); ++b) {
+      Block<false>(l, b, senders, out);
+    }
+    if (b < full_end) {
+      LineStream<T> run[2] = {out[0].Run(), out[1].Run()};
+      for (; b < full_end; ++b) Block<true>(l, b, senders, run);
+      out[0].EndRun(run[0]), out[1].EndRun(run[1]);
+    }
+    for (; b < p_.blocks; ++b) Block<false>(l, b, senders, out);
+  }
+
+  // What the 4 windows of group i of block b give: forward done[0][0], backward the texels on row and column phase
+  // done[row][c]. kFull: all of the block's windows, their taps and the target's texels under them exist. A function
+  // and no loop over groups, for arrays that must become registers.
+  template <bool kFull>
+  HWY_INLINE void Group(const Line& l, int64_t b, int i, DirectSenders<kKind, K, S>& senders,
+                        __m512 (&done)[S][S][kGroups]) {
+    const __m512 zero = _mm512_setzero_ps();
+    const int64_t q = kGroups * b + i;
+    const __mmask16 real = kFull ? 0xffff : l.windows == 0 ? 0 : masks_[kMasks * q + 3];
+    __m512 t[K][K], best = zero;
+    __m512i code = _mm512_setzero_si512();
+    for (int r = kMax ? K - S : 0; kReads && r < K; ++r) Taps<kFull>(l.row[r], q, t[r]);
+    if (kMax) BestOfWindow<kFull>(l, q, t, real, best, code);
+    if constexpr (!kBackward) {
+      if (kKind == PoolKind::average) {
+        const __m512 sum = SumOfWindow(t), column = _mm512_load_ps(l.column + 16 * q);
+        best = K == 2 ? _mm512_mul_ps(sum, column) : _mm512_div_ps(sum, column);
+      }
+      if (kKind == PoolKind::l2_norm) best = _mm512_sqrt_ps(SumOfWindow(t));
+      done[0][0][i] = best;
+    } else {
+      const T* from = l.from + 16 * q;
+      __m512 sent = kFull ? LoadTexels4(from) : LoadTexels4(from, real, false);
+      sent = _mm512_add_ps(sent, zero);  // -0 becomes 0, as when added to a sum
+      if (kKind == PoolKind::average) {
+        sent = _mm512_add_ps(_mm512_mul_ps(sent, _mm512_load_ps(l.column + 16 * q)), zero);
+      } else if (kKind == PoolKind::l2_norm) {
+        const __m512 sum = SumOfWindow(t);
+        const __mmask16 some = _mm512_mask_cmp_ps_mask(real, sum, zero, _CMP_NEQ_UQ);
+        sent = _mm512_maskz_mov_ps(some, _mm512_add_ps(_mm512_div_ps(sent, _mm512_sqrt_ps(sum)), zero));
+      }
+      senders.Next(sent, code);
+      float* later[2] = {later_ + 16 * q, later_ + line_ + 16 * q};
+      for (int row = 0; row < S; ++row) {
+        for (int c = 0; c < S; ++c) {
+          __m512 sum = senders.Part(row, c, codes_);
+          if (K == 3 && row == 0) sum = _mm512_add_ps(_mm512_load_ps(later[S == 1 ? 0 : c]), sum);
+          if (kKind == PoolKind::l2_norm) {  // times the texel itself
+            sum = _mm512_maskz_mul_ps(_mm512_cmp_ps_mask(sum, zero, _CMP_NEQ_UQ), sum, t[row][c]);
+          }
+          done[row][c][i] = sum;
+        }
+      }
+      if (K == 3 && S == 1) {
+        _mm512_store_ps(later[0], _mm512_add_ps(_mm512_load_ps(later[1]), senders.Part(1, 0, codes_)));
+        _mm512_store_ps(later[1], senders.Part(2, 0, codes_));
+      } else if (K == 3) {
+        for (int c = 0; c < 2; ++c) _mm512_store_ps(later[c], senders.Part(2, c, codes_));
+      }
+    }
+  }
+
+  template <bool kFull, class Out>
+  HWY_INLINE void Block(const Line& l, int64_t b, DirectSenders<kKind, K, S>& senders, Out* out) {
+    constexpr int64_t kLineElements = 64 / sizeof(T);
+    for (int i = 0; kReads && i < S * S; ++i) hwy::Prefetch(l.ahead + (S * S * b + i) * kLineElements);
+    if (kBackward) hwy::Prefetch(l.from + b * kLineElements + kAhead / 2 / sizeof(T));
+    __m512 done[S][S][kGroups];
+    Group<kFull>(l, b, 0, senders, done);
+    if constexpr (kGroups == 2) Group<kFull>(l, b, 1, senders, done);
+    if constexpr (!kBackward) {
+      Put<kFull>(P::From(done[0][0]), kBlock * b, l.windows, out[0]);
+    } else if constexpr (S == 1) {
+      if (l.wanted[0]) Put<kFull>(P::From(done[0][0]), p_.x.first + kBlock * b, p_.x.size, out[0]);
+    } else {
+      for (int row = 0; row < 2; ++row) {
+        if (!l.wanted[row]) continue;
+        typename P::Vec pairs[2];
+        P::Pairs(done[row][0], done[row][1], pairs);
+        for (int i = 0; i < 2; ++i) Put<kFull>(pairs[i], p_.x.first + kBlock * (2 * b + i), p_.x.size, out[row]);
+      }
+    }
+  }
+  // Texels from x on of a row of `size`, those that exist.
+  template <bool kFull, class Out>
+  static HWY_INLINE void Put(typename P::Vec v, int64_t x, int64_t size, Out& out) {
+    if constexpr (kFull) {
+      out.Put(v);
+    } else if (x < 0) {
+      out.Put(P::Shift(v, v, P::ShiftIndex(1)), static_cast<int>(HWY_MIN(kBlock - 1, size)));
+    } else if (x < size) {
+      out.Put(v, static_cast<int>(HWY_MIN(kBlock, size - x)));
+    }
+  }
+
+  int64_t full_begin_, full_end_;  // blocks of which all exists, in rows inside
+  const T* x_ = nullptr;
+};
+
+}  // namespace bnns::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif  // AVX3
+
+#endif  // BNNS_OPS_MPS_POOLING_CPU_PLANE_INL_H_
