@@ -57,7 +57,7 @@ class PoolingFilter final : public Filter {
 
  private:
   IndexPlanes check_indices(const PoolingIndices& indices, size_t batch, bool written, size_t* bytes) const;
-  bool check_positions(const IndexPlanes& index, size_t batch) const;
+  IndexCheck check_positions(const IndexPlanes& index, size_t batch) const;
   PoolingBackward prepare_backward(const BackwardCall& call, const PoolingIndices& indices, Tensor* db) const;
 
   PoolingLayer layer_;

@@ -14,8 +14,9 @@ namespace {
 
 constexpr const char* kOp = "pooling";
 
-// A task moves about this much memory: long enough to hide its start, short enough to balance.
-constexpr size_t kTaskBytes = 256 * 1024;
+// A task moves about this much memory: long enough to hide its start and, of large problems, the wait for what it wrote
+// around the caches; short enough to balance.
+constexpr size_t kTaskBytes = 256 * 1024, kLongTaskBytes = 2048 * 1024;
 // Results larger than this, a quarter of a usual L3, are written around the caches: their readers find little of them
 // there, and writing through the caches reads every line first.
 constexpr size_t kStreamBytes = 8u << 20;
@@ -51,11 +52,12 @@ void for_each_plane(const Options& options, const PoolingProblem& problem, size_
   const PoolingGeometry& g = problem.geometry;
   const size_t planes = batch * static_cast<size_t>(problem.channels);
   const size_t bytes = static_cast<size_t>(g.x.in * g.y.in + g.x.out * g.y.out) * sizeof(float);  // of a plane
-  const size_t pieces = bands ? std::clamp<size_t>(bytes / kTaskBytes, 1, div_up(static_cast<size_t>(rows), 8)) : 1;
-  const int64_t band = static_cast<int64_t>(round_up(div_up(static_cast<size_t>(rows), pieces), 2));  // whole pairs
-  const size_t group = pieces > 1 ? 1 : std::clamp<size_t>(kTaskBytes / bytes, 1, planes);
-  const size_t tasks = pieces > 1 ? planes * pieces : div_up(planes, group);
   const size_t total = bytes > SIZE_MAX / planes ? SIZE_MAX : bytes * planes;
+  const size_t share = std::clamp(total / 32, kTaskBytes, kLongTaskBytes);
+  const size_t pieces = bands ? std::clamp<size_t>(bytes / share, 1, div_up(static_cast<size_t>(rows), 8)) : 1;
+  const int64_t band = static_cast<int64_t>(round_up(div_up(static_cast<size_t>(rows), pieces), 2));  // whole pairs
+  const size_t group = pieces > 1 ? 1 : std::clamp<size_t>(share / bytes, 1, planes);
+  const size_t tasks = pieces > 1 ? planes * pieces : div_up(planes, group);
   parallel_for(tasks, threads_for(options.n_threads, tasks, total), [&](size_t task, size_t) {
     if (pieces == 1) return work(Range{task * group, std::min(planes, (task + 1) * group)}, Span{0, rows});
     const int64_t first = static_cast<int64_t>(task % pieces) * band;
@@ -99,17 +101,20 @@ IndexPlanes PoolingFilter::check_indices(const PoolingIndices& indices, size_t b
           static_cast<int64_t>(stride)};
 }
 
-// Refuses indices that are no pixel of the large image; says whether all are in rows of their own windows.
-bool PoolingFilter::check_positions(const IndexPlanes& index, size_t batch) const {
+// Refuses indices that are no pixel of the large image.
+IndexCheck PoolingFilter::check_positions(const IndexPlanes& index, size_t batch) const {
   const PoolingProblem& problem = layer_.problem;
   const PoolingGeometry& g = problem.geometry;
-  std::atomic<bool> in_plane{true}, in_rows{true};
+  const size_t all = batch * static_cast<size_t>(problem.channels);
+  std::atomic<bool> in_plane{true}, in_rows{true}, in_windows{true};
   for_each_plane(options_, problem, batch, g.y.out, false, [&](Range planes, Span) {
-    const IndexCheck check = pooling_check_indices(problem, index, planes);
+    // The last planes first: those that are used first are still in the caches then.
+    const IndexCheck check = pooling_check_indices(problem, index, {all - planes.end, all - planes.begin});
     if (!check.in_plane) in_plane.store(false, std::memory_order_relaxed);
     if (!check.in_rows) in_rows.store(false, std::memory_order_relaxed);
+    if (!check.in_windows) in_windows.store(false, std::memory_order_relaxed);
   });
-  if (in_plane.load()) return in_rows.load();
+  if (in_plane.load()) return {true, in_rows.load(), in_windows.load()};
   const uint64_t pixels = static_cast<uint64_t>(g.x.in) * static_cast<uint64_t>(g.y.in);
   for (int64_t n = 0; n < static_cast<int64_t>(batch); ++n) {
     for (int64_t c = 0; c < problem.channels; ++c) {
@@ -126,7 +131,7 @@ bool PoolingFilter::check_positions(const IndexPlanes& index, size_t batch) cons
       }
     }
   }
-  return false;  // the caller changed the indices meanwhile
+  return {false, false, false};  // the caller changed the indices meanwhile
 }
 
 void PoolingFilter::forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride,
@@ -155,7 +160,7 @@ void PoolingFilter::forward(size_t batch, const void* in, size_t in_stride, void
   call.activation = layer_.activation;
   call.stream = is_large(layer_.y, batch);
   if (unmax) {
-    call.index_in_rows = check_positions(call.index, batch);
+    call.index_in_rows = check_positions(call.index, batch).in_rows;
     for_each_plane(options_, problem, batch, g.y.in, true,
                    [&](Range planes, Span rows) { pooling_unmax_forward(call, planes, rows); });
   } else if (g.is_global()) {
@@ -230,7 +235,11 @@ PoolingBackward PoolingFilter::prepare_backward(const BackwardCall& call, const 
     check_disjoint(db->data, db->span_bytes(), "bias_delta", dy.data, dy_bytes, "out_delta", kOp);
   }
   const bool uses_index = b.index.data && batch && (call.in_delta || recompute);
-  if (uses_index) b.index_in_rows = check_positions(b.index, batch);
+  if (uses_index) {
+    const IndexCheck check = check_positions(b.index, batch);
+    b.index_in_rows = check.in_rows;
+    b.index_in_windows = check.in_windows;
+  }
   return b;
 }
 
@@ -244,19 +253,23 @@ void PoolingFilter::backward(const BackwardCall& call, const PoolingIndices& ind
     };
     // The implementations, the first that accepts the problem; the last one takes anything.
     const bool is_max = b.problem.function == PoolingFunction::max, by_index = b.index.data != nullptr;
-    const bool in_rows = !by_index || b.index_in_rows;
+    const bool in_rows = !by_index || b.index_in_rows, in_windows = !by_index || b.index_in_windows;
     if (b.problem.function == PoolingFunction::unmax) {
       run(g.y.out, false, [&](Range planes, Span) { pooling_unmax_backward(b, planes); });
     } else if (g.is_global()) {
       run(g.y.in, false, [&](Range planes, Span) { pooling_backward_global(b, planes); });
+    } else if (pooling_backward_is_narrow(b)) {
+      const auto kernel = g.x.kernel == 2 ? pooling_backward_narrow_pairs : pooling_backward_narrow_neighbours;
+      run(g.y.in, true, [&](Range planes, Span rows) { kernel(b, planes, rows); });
     } else if (!is_max && pooling_backward_doubles(b)) {
       run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_double(b, planes, rows); });
     } else if (!is_max && pooling_backward_gathers(g)) {
       run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_gather(b, planes, rows); });
-    } else if (is_max && in_rows && pooling_backward_pairs(g, by_index)) {
+    } else if (is_max && in_windows && pooling_backward_pairs(g)) {
       run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_pair(b, planes, rows); });
-    } else if (is_max && in_rows && pooling_backward_routes(g)) {
-      run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_route(b, planes, rows); });
+    } else if (is_max && in_windows && pooling_backward_routes(g)) {
+      const auto kernel = by_index ? pooling_backward_route_index : pooling_backward_route;
+      run(g.y.in, true, [&](Range planes, Span rows) { kernel(b, planes, rows); });
     } else if (is_max && in_rows && pooling_backward_bands(g)) {
       run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_band(b, planes, rows); });
     } else {

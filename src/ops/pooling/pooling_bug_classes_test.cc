@@ -458,8 +458,8 @@ TEST(PoolingBugClasses, BC10_IndicesOutsideThePlaneAreRefusedAndNothingIsWritten
   });
 }
 
-// Indices anywhere in the rows of their windows, anywhere in the plane, and all the same one: what arrives twice is
-// added.
+// Indices anywhere in the rows of their windows, in the plane or in their windows, and all the same one: what arrives
+// twice is added.
 TEST(PoolingBugClasses, BC10_DuplicateIndicesAccumulate) {
   for_each_isa([] {
     Random random(10);
@@ -473,7 +473,7 @@ TEST(PoolingBugClasses, BC10_DuplicateIndicesAccumulate) {
     shapes.push_back(wide), shapes.push_back(overhanging(wide));
     shapes.push_back(square(1, 300, 2, 2));  // planes that are made by several tasks
     for (const PoolShape& s : shapes) {
-      for (const int kind : {0, 1, 2, 3}) {
+      for (const int kind : {0, 1, 2, 3, 4}) {
         const size_t windows = size_t(s.OH * s.OW), pixels = size_t(s.H * s.W);
         std::vector<uint64_t> index(s.small());
         const size_t same = random.below(pixels);
@@ -489,6 +489,7 @@ TEST(PoolingBugClasses, BC10_DuplicateIndicesAccumulate) {
           if (kind == 1) index[o] = random.below(pixels);
           if (kind == 2) index[o] = same;
           // In its window, but for the last one of each row, which has the lower left pixel.
+          if (kind == 4) index[o] = own.empty() ? 0 : own[random.below(own.size())];
           if (kind == 3)
             index[o] = ox + 1 == s.OW ? uint64_t(bottom * s.W) : own.empty() ? 0 : own[random.below(own.size())];
         }

@@ -164,7 +164,8 @@ DoubleTask<kKernel, kStride, kTimes>::DoubleTask(const PoolingBackward& call)
     : call_(call), g_(call.problem.geometry), writer_(call.stream) {
   const int64_t windows = std::max(g_.x.out, (g_.x.in + kStride - 1) / kStride);
   pitch_ = kMargin + (windows + 15) / 16 * 16 + 32;
-  capacity_ = std::min<int64_t>(kRoomFloats / pitch_, 32);
+  // Few at a time: reading and writing take turns in short steps, in long ones each would wait for the other.
+  capacity_ = std::min<int64_t>(kRoomFloats / pitch_, kKernel == 2 ? (kTimes ? 8 : 2) : 10);
   std::fill(room_, room_ + capacity_ * pitch_, 0.0f);
   if (kTimes) norms_ = ChooseWindows(PoolingFold::norm, g_);
   std::fill(counts_, counts_ + kChunk + 16, static_cast<float>(kKernel));

@@ -84,7 +84,8 @@ struct PoolingBackward {
   PoolingProblem problem;
   Planes x, y, dx, dy;  // x and y have NULL data where they are not given
   IndexPlanes index;
-  bool index_in_rows = false;  // every index is in a row of its own window
+  bool index_in_rows = false;     // every index is in a row of its own window
+  bool index_in_windows = false;  // every index is in its window: IndexCheck
   const Tensor* bias = nullptr;
   Activation activation;
   bool accumulate = false;  // add to dx
@@ -185,15 +186,21 @@ void pooling_backward_gather(const PoolingBackward& call, Range planes, Span row
 bool pooling_backward_doubles(const PoolingBackward& call) noexcept;
 void pooling_backward_double(const PoolingBackward& call, Range planes, Span rows) noexcept;
 inline constexpr int64_t kPairColumns = 960;  // of dx: two rows fit a RowWriter
-// dx of Max over 3 x 3 windows where halves() or neighbours(). Indices, where given, are in rows of their windows.
+// dx of Max, Average and L2Norm of narrow planes of plain f32: 2 x 2 with stride 2, or 3 x 3 with stride 1. To the bits
+// of the others.
+bool pooling_backward_is_narrow(const PoolingBackward& call) noexcept;
+void pooling_backward_narrow_pairs(const PoolingBackward& call, Range planes, Span rows) noexcept;
+void pooling_backward_narrow_neighbours(const PoolingBackward& call, Range planes, Span rows) noexcept;
+// dx of Max over 3 x 3 windows where halves() or neighbours(), by pixels and by indices that are in their windows.
 bool pooling_backward_routes(const PoolingGeometry& geometry) noexcept;
 void pooling_backward_route(const PoolingBackward& call, Range planes, Span rows) noexcept;
+void pooling_backward_route_index(const PoolingBackward& call, Range planes, Span rows) noexcept;
 // dx of Max, in bands of rows: windows that reach over few enough pixels. Indices, where given, are in rows of
 // their windows.
 bool pooling_backward_bands(const PoolingGeometry& geometry) noexcept;
 void pooling_backward_band(const PoolingBackward& call, Range planes, Span rows) noexcept;
-// dx of Max over 2 x 2 windows that tile the image; rows.begin is even. Indices as above.
-bool pooling_backward_pairs(const PoolingGeometry& geometry, bool by_index) noexcept;
+// dx of Max over 2 x 2 windows that tile the image; rows.begin is even. Indices, where given, are in their windows.
+bool pooling_backward_pairs(const PoolingGeometry& geometry) noexcept;
 void pooling_backward_pair(const PoolingBackward& call, Range planes, Span rows) noexcept;
 // dx of any geometry, and with indices anywhere in the plane.
 void pooling_backward_scatter(const PoolingBackward& call, Range planes, Span rows) noexcept;
@@ -211,8 +218,9 @@ double pooling_bias_gradient(const PoolingBackward& call, int64_t samples, int64
 // ---- indices ----------------------------------------------------------------------------------------------------
 
 struct IndexCheck {
-  bool in_plane = true;  // every index is a pixel of the large image
-  bool in_rows = true;   // and lies in a row of its own window, which narrows down where to look for it
+  bool in_plane = true;    // every index is a pixel of the large image
+  bool in_rows = true;     // and lies in a row of its own window, which narrows down where to look for it
+  bool in_windows = true;  // and in the window itself; looked at where PoolingGeometry::halves() or neighbours()
 };
 IndexCheck pooling_check_indices(const PoolingProblem& problem, const IndexPlanes& index, Range planes) noexcept;
 

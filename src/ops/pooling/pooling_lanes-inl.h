@@ -11,6 +11,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 
 #include "src/simd/loops-inl.h"
 
@@ -99,6 +101,35 @@ HWY_INLINE VLane LoadLanes(const float* p, int64_t n, VLane other) {
   if (HWY_LIKELY(n >= kLanes)) return hn::LoadU(d, p);
   if (n <= 0) return other;
   return hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(n)), LoadPartial(d, p, static_cast<size_t>(n)), other);
+}
+
+// For maxima: no pixel.
+HWY_INLINE VLane LowestLanes() {
+  return hn::Set(DLane(), -std::numeric_limits<float>::infinity());
+}
+// Whether v replaces the best so far; kNaN: the first NaN stays.
+template <bool kNaN>
+HWY_INLINE MLane Takes(VLane v, VLane best) {
+  if constexpr (kNaN) return hn::Or(hn::Gt(v, best), hn::AndNot(hn::IsNaN(best), hn::IsNaN(v)));
+  return hn::Gt(v, best);
+}
+
+// Masks in memory, two bytes each.
+HWY_INLINE void SaveMask(MLane mask, uint8_t* to) {
+#if HWY_TARGET == HWY_AVX3
+  std::memcpy(to, &mask.raw, 2);  // StoreMaskBits and LoadMaskBits go through wider words, which wait for each other
+#else
+  hn::StoreMaskBits(DLane(), mask, to);
+#endif
+}
+HWY_INLINE MLane LoadMask(const uint8_t* from) {
+#if HWY_TARGET == HWY_AVX3
+  MLane mask;
+  std::memcpy(&mask.raw, from, 2);
+  return mask;
+#else
+  return hn::LoadMaskBits(DLane(), from);
+#endif
 }
 
 }  // namespace bnns::HWY_NAMESPACE

@@ -3,8 +3,7 @@
 // Each pixel belongs to one window, so dx is made in registers: g where the pixel is its window's maximum, else 0. A
 // vector of windows reads two rows of 2 N pixels, taken apart into the four taps, and writes two rows of 2 N pixels.
 //   maximum   the first of the four, or the one that each later comparison with > takes over
-//   by index  index - position of the window is 0, 1, width or width + 1; another column of the same two rows is added
-//             afterwards, pixel by pixel
+//   by index  index - position of the window is 0, 1, width or width + 1
 
 #include <algorithm>
 #include <cmath>
@@ -17,6 +16,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "src/ops/pooling/pooling_lanes-inl.h"
 #include "src/ops/pooling/pooling_writer-inl.h"
 #include "src/simd/dispatch.h"
 #include "src/simd/loops-inl.h"
@@ -26,9 +26,9 @@ namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace {
 
-using D = hn::ScalableTag<float>;
+using D = DLane;
 using DI = hn::RebindToSigned<D>;
-using V = hn::Vec<D>;
+using V = VLane;
 using VI = hn::Vec<DI>;
 
 constexpr int64_t kRunFloats = 512;  // rows that follow each other in memory are reserved together
@@ -37,7 +37,6 @@ constexpr int64_t kRunFloats = 512;  // rows that follow each other in memory ar
 struct Pair {
   const float* top;
   const float* bottom;  // NULL where the lowest windows hang over the edge
-  const float* ahead;   // the pixels to be fetched meanwhile, or NULL
   const float* g;
   const void* index;
   int64_t origin;   // position of the first pixel in the plane
@@ -46,15 +45,6 @@ struct Pair {
   int64_t windows;  // that cover them, or all but the last few
   float* to[2];
 };
-
-// Lanes [0, n) of p, `other` elsewhere. n may be anything.
-HWY_INLINE V LoadSome(const float* p, int64_t n, V other) {
-  const D d;
-  const int64_t N = static_cast<int64_t>(hn::Lanes(d));
-  if (n >= N) return hn::LoadU(d, p);
-  if (n <= 0) return other;
-  return hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(n)), LoadPartial(d, p, static_cast<size_t>(n)), other);
-}
 
 struct Quad {
   V v[4];  // taps (0,0) (1,0) (0,1) (1,1)
@@ -70,18 +60,21 @@ HWY_INLINE Quad LoadQuad(const Pair& p, int64_t i, V* check) {
     a = hn::LoadU(d, p.top + 2 * i), b = hn::LoadU(d, p.top + 2 * i + N);
     c = hn::LoadU(d, p.bottom + 2 * i), e = hn::LoadU(d, p.bottom + 2 * i + N);
   } else {
-    a = LoadSome(p.top + 2 * i, left, lowest), b = LoadSome(p.top + 2 * i + N, left - N, lowest);
-    c = p.bottom ? LoadSome(p.bottom + 2 * i, left, lowest) : lowest;
-    e = p.bottom ? LoadSome(p.bottom + 2 * i + N, left - N, lowest) : lowest;
+    a = LoadLanes(p.top + 2 * i, left, lowest), b = LoadLanes(p.top + 2 * i + N, left - N, lowest);
+    c = p.bottom ? LoadLanes(p.bottom + 2 * i, left, lowest) : lowest;
+    e = p.bottom ? LoadLanes(p.bottom + 2 * i + N, left - N, lowest) : lowest;
   }
   *check = hn::Add(hn::Add(a, b), hn::Add(c, e));
   return {{hn::ConcatEven(d, b, a), hn::ConcatOdd(d, b, a), hn::ConcatEven(d, e, c), hn::ConcatOdd(d, e, c)}};
 }
 
 HWY_INLINE void StoreQuad(const Pair& p, int64_t i, V t0, V t1, V t2, V t3) {
-  const D d;
-  hn::StoreInterleaved2(t0, t1, d, p.to[0] + 2 * i);
-  if (p.to[1]) hn::StoreInterleaved2(t2, t3, d, p.to[1] + 2 * i);
+  V low, high;
+  TakeTurns(t0, t1, &low, &high);
+  PutWhole<false>(low, high, p.to[0] + 2 * i);
+  if (!p.to[1]) return;
+  TakeTurns(t2, t3, &low, &high);
+  PutWhole<false>(low, high, p.to[1] + 2 * i);
 }
 
 // Windows [i, i + N) from the pixels.
@@ -89,12 +82,12 @@ template <bool kWhole>
 HWY_INLINE void ByPixels(const Pair& p, int64_t i) {
   const D d;
   const int64_t N = static_cast<int64_t>(hn::Lanes(d));
-  if (p.ahead) {
-    for (int64_t k = 0; k < 4 * N; k += 16) hwy::Prefetch(p.ahead + 4 * i + k);
-  }
+  FetchAhead(p.top + 2 * i, 2 * kLanes);
+  if (kWhole || p.bottom) FetchAhead(p.bottom + 2 * i, 2 * kLanes);
+  FetchAhead(p.g + i, kLanes);
   V check;
   const Quad q = LoadQuad<kWhole>(p, i, &check);
-  V g = kWhole ? hn::LoadU(d, p.g + i) : LoadSome(p.g + i, p.windows - i, hn::Zero(d));
+  V g = kWhole ? hn::LoadU(d, p.g + i) : LoadLanes(p.g + i, p.windows - i, hn::Zero(d));
   g = hn::Add(g, hn::Zero(d));  // as a sum from 0: never -0
   V best = q.v[0];
   const auto first = hn::Gt(q.v[1], best);
@@ -126,9 +119,9 @@ HWY_INLINE void ByPixels(const Pair& p, int64_t i) {
   }
 }
 
-// Windows [i, i + N) from their indices; false if one of them is not in its window.
+// Windows [i, i + N) from their indices.
 template <typename T>
-HWY_INLINE bool ByIndex(const Pair& p, int64_t i) {
+HWY_INLINE void ByIndex(const Pair& p, int64_t i) {
   const D d;
   const DI di;
   const int64_t N = static_cast<int64_t>(hn::Lanes(d)), count = std::min(N, p.windows - i);
@@ -138,20 +131,15 @@ HWY_INLINE bool ByIndex(const Pair& p, int64_t i) {
     return end > first ? LoadPartial(di, words + first, static_cast<size_t>(end - first)) : hn::Zero(di);
   };
   VI low = load(0, sizeof(T) / 4 * count);
+  FetchAhead(reinterpret_cast<const float*>(words), kLanes * static_cast<int64_t>(sizeof(T)) / 4);
+  FetchAhead(p.g + i, kLanes);
   if constexpr (sizeof(T) == 8) low = hn::ConcatEven(di, load(N, 2 * count), low);  // little-endian: the low words
   const VI twice = hn::Add(hn::Iota(di, 0), hn::Iota(di, 0));
   const VI start = hn::Add(hn::Set(di, static_cast<int32_t>(p.origin + 2 * i)), twice);
   const VI offset = hn::Sub(low, start), width = hn::Set(di, static_cast<int32_t>(p.width)), one = hn::Set(di, 1);
-  const V g = hn::Add(LoadSome(p.g + i, count, hn::Zero(d)), hn::Zero(d));  // as a sum from 0: never -0
-  // The last window may hang over the right edge. There offset 1 is the first pixel of the lower row.
-  const auto has_right = hn::Lt(twice, hn::Set(di, static_cast<int32_t>(p.columns - 2 * i - 1)));
-  const auto at0 = hn::Eq(offset, hn::Zero(di)), at1 = hn::And(hn::Eq(offset, one), has_right),
-             at2 = hn::Eq(offset, width);
-  const auto at3 = hn::Eq(offset, hn::Add(width, one));
-  const auto keep = [&](auto mask) HWY_ATTR { return hn::IfThenElseZero(hn::RebindMask(d, mask), g); };
-  StoreQuad(p, i, keep(at0), keep(at1), keep(at2), keep(at3));
-  const auto found = hn::Or(hn::Or(at0, at1), hn::Or(at2, at3));
-  return hn::AllFalse(di, hn::AndNot(found, hn::FirstN(di, static_cast<size_t>(count))));
+  const V g = hn::Add(LoadLanes(p.g + i, count, hn::Zero(d)), hn::Zero(d));  // as a sum from 0: never -0
+  const auto keep = [&](VI at) HWY_ATTR { return hn::IfThenElseZero(hn::RebindMask(d, hn::Eq(offset, at)), g); };
+  StoreQuad(p, i, keep(hn::Zero(di)), keep(one), keep(width), keep(hn::Add(width, one)));
 }
 
 // The last vector comes first: it may write past the end of the upper row, into the lower one.
@@ -165,15 +153,8 @@ void PairByPixels(const Pair& p) {
 template <typename T>
 void PairByIndex(const Pair& p) {
   const int64_t N = static_cast<int64_t>(hn::Lanes(D())), last = (p.windows - 1) / N * N;
-  bool all = ByIndex<T>(p, last);
-  for (int64_t i = 0; i < last; i += N) all &= ByIndex<T>(p, i);
-  if (HWY_LIKELY(all)) return;
-  const T* indices = static_cast<const T*>(p.index);
-  for (int64_t w = 0; w < p.windows; ++w) {  // in these two rows, but not in its window
-    const int64_t offset = static_cast<int64_t>(indices[w]) - p.origin, row = offset / p.width,
-                  column = offset % p.width;
-    if (column / 2 != w) p.to[row][column] += p.g[w];
-  }
+  ByIndex<T>(p, last);
+  for (int64_t i = 0; i < last; i += N) ByIndex<T>(p, i);
 }
 
 class PairTask {
@@ -249,7 +230,6 @@ void PairTask::Windows(int64_t sample, int64_t channel, int64_t y, int64_t first
   const void* x = call_.x.at(sample, channel);
   p->top = load_pixels(call_.x, x, first, y, p->columns, pixels_[0]);
   p->bottom = y + 1 < g_.y.in ? load_pixels(call_.x, x, first, y + 1, p->columns, pixels_[1]) : nullptr;
-  p->ahead = call_.x.is_packed(p->width) ? p->top + 2 * p->width : nullptr;
   PairByPixels(*p);
 }
 
@@ -274,12 +254,11 @@ void PairPlanes(const PoolingBackward& call, Range planes, Span rows) {
   task.Finish();
 }
 
-bool PairsFit(const PoolingGeometry& g, bool by_index) {
+bool PairsFit(const PoolingGeometry& g) {
   const auto tiles = [](const PoolingAxis& a) {  // a single window has stride 1 by then
     return a.kernel == 2 && a.dilation == 1 && a.pad == 0 && (a.stride == 2 || a.out == 1) && 2 * a.out <= a.in + 1;
   };
-  // An index may point to any column of its rows, so that these must be made at once.
-  return tiles(g.x) && tiles(g.y) && (!by_index || g.x.in <= kPairColumns);
+  return tiles(g.x) && tiles(g.y);
 }
 
 }  // namespace bnns::HWY_NAMESPACE
@@ -288,8 +267,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-bool pooling_backward_pairs(const PoolingGeometry& geometry, bool by_index) noexcept {
-  return BNNS_DISPATCH(PairsFit)(geometry, by_index);
+bool pooling_backward_pairs(const PoolingGeometry& geometry) noexcept {
+  return BNNS_DISPATCH(PairsFit)(geometry);
 }
 void pooling_backward_pair(const PoolingBackward& call, Range planes, Span rows) noexcept {
   BNNS_DISPATCH(PairPlanes)(call, planes, rows);

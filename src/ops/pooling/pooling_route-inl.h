@@ -1,0 +1,88 @@
+// Where rows of dx go, for the kernels that make them one after the other from registers.
+
+#if defined(BNNS_OPS_POOLING_ROUTE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef BNNS_OPS_POOLING_ROUTE_INL_H_
+#undef BNNS_OPS_POOLING_ROUTE_INL_H_
+#else
+#define BNNS_OPS_POOLING_ROUTE_INL_H_
+#endif
+
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "src/ops/pooling/pooling_kernels.h"
+#include "src/ops/pooling/pooling_lanes-inl.h"
+#include "src/ops/pooling/pooling_writer-inl.h"
+#include "src/simd/loops-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// How a row is written: around the caches, in whole vectors past its end where there is room, or exactly.
+enum class RowEnd { stream, roomy, exact };
+
+// The row's vectors [i, ...), two at a time: n floats of them exist.
+template <RowEnd kEnd>
+HWY_INLINE void PutLast(VLane low, VLane high, float* to, int64_t n) {
+  if constexpr (kEnd == RowEnd::roomy)
+    PutWhole<false>(low, high, to);
+  else
+    PutEnd<kEnd == RowEnd::stream>(low, high, to, n);
+}
+
+// Rows of dx from top to bottom, plane by plane. Rows of whole lines go to memory from registers, and those that may go
+// through the caches; others are put together first, and those that are no f32 converted.
+class RowsOfDx {
+ public:
+  RowsOfDx(const PoolingBackward& call, bool whole_lines)
+      : call_(call), width_(call.problem.geometry.x.in), pitch_(call.dx.row), writer_(call.stream) {
+    direct_ = call.dx.has_f32_rows() && !call.accumulate;
+    streams_ = direct_ && call.stream && whole_lines && (width_ | pitch_) % 16 == 0;
+  }
+
+  HWY_INLINE void StartPlane(int64_t sample, int64_t channel) {
+    plane_ = call_.dx.at(sample, channel);
+    const bool stream = streams_ && reinterpret_cast<uintptr_t>(plane_) % 64 == 0;
+    together_ = direct_ && call_.stream && !stream && pitch_ == width_;
+    end_ = stream ? RowEnd::stream : direct_ && !together_ ? RowEnd::exact : RowEnd::roomy;
+  }
+  // make(to, end) writes row y: end is a constant of RowEnd.
+  template <class Make>
+  HWY_INLINE void Row(int64_t y, Make make) {
+    float* to = static_cast<float*>(plane_) + y * pitch_;
+    if (end_ == RowEnd::stream) {
+      make(to, std::integral_constant<RowEnd, RowEnd::stream>());
+    } else if (end_ == RowEnd::exact) {
+      make(to, std::integral_constant<RowEnd, RowEnd::exact>());
+    } else if (together_) {
+      make(writer_.Reserve(to, static_cast<size_t>(width_)), std::integral_constant<RowEnd, RowEnd::roomy>());
+      writer_.Commit(static_cast<size_t>(width_));
+    } else {
+      make(row_, std::integral_constant<RowEnd, RowEnd::roomy>());
+      store_pixels(call_.dx, plane_, 0, y, width_, row_, call_.accumulate);
+    }
+  }
+  void Finish() {
+    writer_.Finish();
+    if (call_.stream) hwy::FlushStream();
+  }
+
+ private:
+  const PoolingBackward& call_;
+  const int64_t width_, pitch_;
+  bool direct_, streams_, together_ = false;
+  RowEnd end_ = RowEnd::exact;
+  void* plane_ = nullptr;
+  RowWriter<float> writer_;
+  alignas(64) float row_[kPairColumns + RowWriter<float>::kSlack];
+};
+
+}  // namespace bnns::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // BNNS_OPS_POOLING_ROUTE_INL_H_
