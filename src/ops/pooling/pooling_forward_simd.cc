@@ -62,6 +62,18 @@ struct ForwardWriters {
     wide.Finish();
     narrow.Finish();
   }
+  // Maxima of a block and their positions, where a row of indices follows the other.
+  void Positions(PositionsFunction kernel, const PoolingForward& call, const WindowBlock& block, void* plane) {
+    const int64_t first = block.rows.begin * call.index.row + block.columns.begin;
+    const size_t n = static_cast<size_t>(block.rows.size() * block.pitch);
+    if (call.index.wide) {
+      kernel(block, wide.Reserve(static_cast<uint64_t*>(plane) + first, n));
+      wide.Commit(n);
+    } else {
+      kernel(block, narrow.Reserve(static_cast<uint32_t*>(plane) + first, n));
+      narrow.Commit(n);
+    }
+  }
   RowWriter<float> y;
   RowWriter<uint64_t> wide;
   RowWriter<uint32_t> narrow;
@@ -111,6 +123,9 @@ void ForwardPlanes(const PoolingForward& call, Range planes, Span rows) {
   const int64_t width = g.x.out, chunk = std::min(width, kChunk);
   const int64_t block_rows = chunk == width ? kBlockWindows / chunk : 1;  // blocks follow each other in a packed plane
   const bool packed = call.y.is_packed(width);
+  const bool in_line = call.index.column == 1 && call.index.row == width && g.x.in * g.y.in <= INT32_MAX;
+  const PositionsFunction positions =
+      fold == PoolingFold::arg_max && windows && in_line ? ChoosePositions(g, call.index.wide) : nullptr;
   alignas(64) float room[kBlockWindows + kWindowSlack];
   alignas(64) int32_t offsets[kBlockWindows + kWindowSlack];
   alignas(64) float stage[kStageFloats];
@@ -132,7 +147,9 @@ void ForwardPlanes(const PoolingForward& call, Range planes, Span rows) {
         const int64_t n = block.rows.size() * block.pitch;
         float* to = static_cast<float*>(y) + wy * call.y.row + wx;
         block.values = packed ? writers.y.Reserve(to, static_cast<size_t>(n)) : room;
-        if (windows) {
+        if (positions) {
+          writers.Positions(positions, call, block, call.index.at(at.sample, at.channel));
+        } else if (windows) {
           windows(block);
         } else {
           pooling_windows_of(fold, g, call.x, x, block.rows, block.columns, block.values, block.offsets, block.pitch,
@@ -150,7 +167,7 @@ void ForwardPlanes(const PoolingForward& call, Range planes, Span rows) {
             store_pixels(call.y, y, wx, r, block.columns.size(), row, false);
           }
         }
-        if (block.offsets) {
+        if (block.offsets && !positions) {
           WritePositions(call, call.index.at(at.sample, at.channel), block.rows, block.columns, offsets, &writers);
         }
       }

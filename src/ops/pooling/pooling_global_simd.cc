@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "src/ops/pooling/pooling_kernels.h"
 #undef HWY_TARGET_INCLUDE
@@ -14,6 +13,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "src/ops/pooling/pooling_plane_group-inl.h"
 #include "src/ops/pooling/pooling_writer-inl.h"
 #include "src/simd/dispatch.h"
 #include "src/simd/loops-inl.h"
@@ -24,7 +24,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 namespace {
 
 using D = hn::ScalableTag<float>;
-using DI = hn::RebindToSigned<D>;
 using V = hn::Vec<D>;
 
 constexpr size_t kGroup = 64;  // planes whose values get bias and activation together
@@ -52,69 +51,9 @@ void StoreRun(const Planes& dx, void* plane, int64_t width, int64_t first, int64
   }
 }
 
-// The sum of map(x[i]): vector k goes to accumulator k mod 4, so the order depends on n alone.
 template <class Map>
 HWY_INLINE float SumRun(const float* x, int64_t n, Map map) {
-  const D d;
-  const int64_t N = static_cast<int64_t>(hn::Lanes(d));
-  V a0 = hn::Zero(d), a1 = a0, a2 = a0, a3 = a0;
-  int64_t i = 0;
-  for (; i + 4 * N <= n; i += 4 * N) {
-    a0 = hn::Add(a0, map(hn::LoadU(d, x + i)));
-    a1 = hn::Add(a1, map(hn::LoadU(d, x + i + N)));
-    a2 = hn::Add(a2, map(hn::LoadU(d, x + i + 2 * N)));
-    a3 = hn::Add(a3, map(hn::LoadU(d, x + i + 3 * N)));
-  }
-  if (i + N <= n) a0 = hn::Add(a0, map(hn::LoadU(d, x + i))), i += N;
-  if (i + N <= n) a1 = hn::Add(a1, map(hn::LoadU(d, x + i))), i += N;
-  if (i + N <= n) a2 = hn::Add(a2, map(hn::LoadU(d, x + i))), i += N;
-  if (i < n) a3 = hn::Add(a3, map(LoadPartial(d, x + i, static_cast<size_t>(n - i))));
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a0, a1), hn::Add(a2, a3))));
-}
-
-struct Maximum {
-  float value;
-  int64_t position = 0;
-};
-
-// The first largest pixel of a run, or the first NaN.
-HWY_INLINE Maximum MaximumOfRun(const float* x, int64_t n) {
-  const D d;
-  const DI di;
-  const int64_t N = static_cast<int64_t>(hn::Lanes(d));
-  const V lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
-  V best = lowest, check = hn::Zero(d);
-  auto at = hn::Iota(di, 0), here = at;
-  const auto step = hn::Set(di, static_cast<int32_t>(N));
-  int64_t i = 0;
-  for (; i + N <= n; i += N, here = hn::Add(here, step)) {
-    const V v = hn::LoadU(d, x + i);
-    const auto larger = hn::Gt(v, best);
-    best = hn::IfThenElse(larger, v, best);
-    at = hn::IfThenElse(hn::RebindMask(di, larger), here, at);
-    check = hn::Add(check, v);
-  }
-  if (i < n) {
-    const size_t left = static_cast<size_t>(n - i);
-    const V v = hn::IfThenElse(hn::FirstN(d, left), LoadPartial(d, x + i, left), lowest);
-    const auto larger = hn::Gt(v, best);
-    best = hn::IfThenElse(larger, v, best);
-    at = hn::IfThenElse(hn::RebindMask(di, larger), here, at);
-    check = hn::Add(check, v);
-  }
-  // Of the lanes that have the maximum, the smallest position. A lane that found nothing above -inf has its first one,
-  // which is past the end only if the run is shorter than a vector; then another lane's is smaller.
-  const V most = hn::MaxOfLanes(d, best);
-  const auto last = hn::Set(di, std::numeric_limits<int32_t>::max());
-  const auto candidates = hn::IfThenElse(hn::RebindMask(di, hn::Eq(best, most)), at, last);
-  int64_t position = hn::GetLane(hn::MinOfLanes(di, candidates));
-  if (HWY_UNLIKELY(!hn::AllFalse(d, hn::IsNaN(check)))) {  // a NaN, or inf - inf
-    position = 0;
-    for (int64_t k = 1; k < n && !std::isnan(x[position]); ++k) {
-      if (x[k] > x[position] || std::isnan(x[k])) position = k;
-    }
-  }
-  return {x[position], position};  // the pixel itself: of +0 and -0 the first
+  return hn::GetLane(hn::SumOfLanes(D(), SumLanes(x, n, map)));
 }
 
 HWY_INLINE Maximum FindMaximum(const Planes& x, const void* plane, int64_t width, int64_t pixels, float* room) {
@@ -136,17 +75,20 @@ HWY_INLINE float Average(const Planes& x, const void* plane, int64_t width, int6
   return static_cast<float>(sum) / count;
 }
 
+// Squares out of the safe range: exact products in double.
+HWY_NOINLINE double ExactSquares(const float* run, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(run[i]) * static_cast<double>(run[i]);
+  return sum;
+}
+
 HWY_INLINE float Norm(const Planes& x, const void* plane, int64_t width, int64_t pixels, float* room) {
   double sum = 0;
   for (int64_t first = 0; first < pixels; first += kChunk) {
     const int64_t n = std::min(kChunk, pixels - first);
     const float* run = LoadRun(x, plane, width, first, n, room);
     const float squares = SumRun(run, n, [](V pixel) HWY_ATTR { return hn::Mul(pixel, pixel); });
-    if (HWY_LIKELY(squares >= kNormLow && squares <= kNormHigh)) {
-      sum += squares;
-    } else {  // out of the safe range: exact products in double
-      for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(run[i]) * static_cast<double>(run[i]);
-    }
+    sum += HWY_LIKELY(squares >= kNormLow && squares <= kNormHigh) ? squares : ExactSquares(run, n);
   }
   return static_cast<float>(std::sqrt(sum));
 }
@@ -166,28 +108,78 @@ HWY_INLINE float Value(const PoolingProblem& problem, const Planes& x, const voi
   return best.value;
 }
 
+// The same of all planes of a group of at most kChunk pixels.
+HWY_INLINE void Values(PoolingFunction function, const PlaneGroup& group, float count, float* values) {
+  const D d;
+  V value;
+  if (function == PoolingFunction::average) {
+    value = hn::Div(group.Sums([](V pixel) HWY_ATTR { return pixel; }), hn::Set(d, count));
+    return hn::StoreU(value, d, values);
+  }
+  if (function == PoolingFunction::l2_norm) {
+    value = group.Sums([](V pixel) HWY_ATTR { return hn::Mul(pixel, pixel); });
+    hn::StoreU(hn::Sqrt(value), d, values);
+    const auto safe = hn::And(hn::Ge(value, hn::Set(d, kNormLow)), hn::Le(value, hn::Set(d, kNormHigh)));
+    if (HWY_LIKELY(hn::AllTrue(d, hn::Or(safe, hn::Not(hn::FirstN(d, static_cast<size_t>(group.planes))))))) return;
+    for (int64_t p = 0; p < group.planes; ++p) {
+      if (!(values[p] >= 0x1p-45f && values[p] <= 0x1p63f)) {
+        values[p] = static_cast<float>(std::sqrt(ExactSquares(group.x[p], group.n)));
+      }
+    }
+    return;
+  }
+  const bool found = group.Maxima(&value);
+  hn::StoreU(value, d, values);
+  for (int64_t p = 0; HWY_UNLIKELY(!found) && p < group.planes; ++p)
+    values[p] = MaximumOfRun(group.x[p], group.n).value;
+}
+
+// Values of planes [0, n), n <= kGroup, from plane `at` on; positions of maxima if wanted.
+void GroupValues(const PoolingProblem& problem, const Planes& x, PlaneNumber* at, size_t n, bool want_positions,
+                 float* values, int64_t* positions) {
+  const int64_t width = problem.geometry.x.in, pixels = width * problem.geometry.y.in;
+  const float count = CountedTaps(problem.geometry);
+  alignas(64) float room[kLanes][kChunk];
+  if (pixels > kChunk || want_positions) {  // positions would go through the lanes a second time
+    for (size_t i = 0; i < n; ++i, at->next()) {
+      values[i] = Value(problem, x, x.at(at->sample, at->channel), count, room[0], positions + i);
+    }
+    return;
+  }
+  PlaneGroup group;
+  group.n = pixels;
+  for (size_t i = 0; i < n; i += static_cast<size_t>(kLanes)) {
+    group.planes = std::min(kLanes, static_cast<int64_t>(n - i));
+    for (int64_t p = 0; p < group.planes; ++p, at->next()) {
+      group.x[p] = LoadRun(x, x.at(at->sample, at->channel), width, 0, pixels, room[p]);
+    }
+    Values(problem.function, group, count, values + i);
+  }
+}
+
 }  // namespace
 
-float GlobalValue(const PoolingProblem& problem, const Planes& x, const void* plane, float* room) {
-  int64_t position = 0;
-  return Value(problem, x, plane, CountedTaps(problem.geometry), room, &position);
+float GlobalValue(const PoolingProblem& problem, const Planes& x, const void* plane) {
+  PlaneNumber at(0, 1);
+  Planes one = x;
+  one.data = const_cast<void*>(plane);
+  float values[kGroup];
+  int64_t positions[kGroup];
+  GroupValues(problem, one, &at, 1, false, values, positions);
+  return values[0];
 }
 
 void GlobalForward(const PoolingForward& call, Range planes) {
-  const float count = CountedTaps(call.problem.geometry);
-  alignas(64) float room[kChunk];
   float values[kGroup];
+  int64_t positions[kGroup];
+  const bool indices = call.index.data != nullptr;
   PlaneNumber read(planes.begin, call.problem.channels), written = read;
   for (size_t begin = planes.begin; begin < planes.end; begin += kGroup) {
     const size_t n = std::min(kGroup, planes.end - begin);
-    for (size_t i = 0; i < n; ++i, read.next()) {
-      const void* x = call.x.at(read.sample, read.channel);
-      int64_t position = 0;
-      values[i] = Value(call.problem, call.x, x, count, room, &position);
-      if (call.index.data) {
-        call.index.store(call.index.at(read.sample, read.channel), 0, 0, static_cast<uint64_t>(position));
-      }
-      if (call.bias) values[i] += pooling_bias(call.bias, read.channel);
+    GroupValues(call.problem, call.x, &read, n, indices, values, positions);
+    if (call.bias) {
+      PlaneNumber at = written;
+      for (size_t i = 0; i < n; ++i, at.next()) values[i] += pooling_bias(call.bias, at.channel);
     }
     if (!call.activation.is_identity()) activation_forward(call.activation, values, values, n);
     for (size_t i = 0; i < n; ++i, written.next()) {
@@ -196,6 +188,10 @@ void GlobalForward(const PoolingForward& call, Range planes) {
         *static_cast<float*>(y) = values[i];
       else
         store_pixels(call.y, y, 0, 0, 1, values + i, false);
+      if (indices) {
+        void* index = call.index.at(written.sample, written.channel);
+        call.index.store(index, 0, 0, static_cast<uint64_t>(positions[i]));
+      }
     }
   }
 }
@@ -259,8 +255,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-float pooling_global_value(const PoolingProblem& problem, const Planes& x, const void* plane, float* room) noexcept {
-  return BNNS_DISPATCH(GlobalValue)(problem, x, plane, room);
+float pooling_global_value(const PoolingProblem& problem, const Planes& x, const void* plane) noexcept {
+  return BNNS_DISPATCH(GlobalValue)(problem, x, plane);
 }
 void pooling_forward_global(const PoolingForward& call, Range planes) noexcept {
   BNNS_DISPATCH(GlobalForward)(call, planes);

@@ -204,8 +204,8 @@ bool pooling_backward_pairs(const PoolingGeometry& geometry) noexcept;
 void pooling_backward_pair(const PoolingBackward& call, Range planes, Span rows) noexcept;
 // dx of any geometry, and with indices anywhere in the plane.
 void pooling_backward_scatter(const PoolingBackward& call, Range planes, Span rows) noexcept;
-// One window that is the whole plane. The value alone needs room for kChunk floats.
-float pooling_global_value(const PoolingProblem& problem, const Planes& x, const void* plane, float* room) noexcept;
+// One window that is the whole plane.
+float pooling_global_value(const PoolingProblem& problem, const Planes& x, const void* plane) noexcept;
 void pooling_forward_global(const PoolingForward& call, Range planes) noexcept;
 void pooling_backward_global(const PoolingBackward& call, Range planes) noexcept;
 // UnMax: y = act(x at its indices, 0 elsewhere, + bias); the last of equal indices in raster order wins. Backward:

@@ -114,7 +114,7 @@ void pooling_gradient(const PoolingBackward& call, int64_t sample, int64_t chann
     const PoolingGeometry& geometry = call.problem.geometry;
     const void* plane = call.x.at(sample, channel);
     if (geometry.is_global()) {
-      room->value[0] = pooling_global_value(call.problem, call.x, plane, room->stage);
+      room->value[0] = pooling_global_value(call.problem, call.x, plane);
     } else {
       pooling_windows_of(value_fold(call.problem.function), geometry, call.x, plane, {y, y + 1}, {x, x + n},
                          room->value, nullptr, kChunk, room->stage);

@@ -21,6 +21,13 @@ WindowsFunction ChooseWindows(PoolingFold fold, const PoolingGeometry& geometry)
 // Its part for 2 x 2 and 3 x 3 windows row by row.
 WindowsFunction ChooseRows(PoolingFold fold, const PoolingGeometry& geometry);
 
+// Maxima with their positions in the plane, y width + x, as uint64_t (wide) or uint32_t, in the order and the pitch of
+// block.values; both arrays may be written up to kWindowSlack elements past the last one. The bits of arg_max.
+using PositionsFunction = void (*)(const WindowBlock& block, void* positions);
+
+// For whole planes of f32 with column stride 1 and fewer than 2^31 pixels; NULL where there is no such kernel.
+PositionsFunction ChoosePositions(const PoolingGeometry& geometry, bool wide);
+
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
