@@ -14,6 +14,7 @@ import ctypes
 import json
 import math
 import os
+import re
 import signal
 import statistics
 import subprocess
@@ -207,7 +208,7 @@ def measure(bench, rows, thread_counts, options, results):
     for threads in thread_counts:
         for index, row in enumerate(rows):
             text = " ".join(row[k] for k in ("family", "op", "direction", "shape", "type"))
-            if options.filter not in text or (options.quick and not row["quick"]):
+            if not re.search(options.filter, text) or (options.quick and not row["quick"]):
                 continue
             result = bench.run(index, row, threads)
             if row["family"].startswith("step") and threads == thread_counts[0] and not options.quick:
@@ -222,7 +223,7 @@ def main():
     p.add_argument("library")
     p.add_argument("--quick", action="store_true")
     p.add_argument("--threads", type=int)
-    p.add_argument("--filter", default="")
+    p.add_argument("--filter", default="", help="a regular expression, searched in family, operation, direction, shape, type")
     p.add_argument("--rounds", type=int)
     p.add_argument("--json", default="")
     p.add_argument("--plots", default="")

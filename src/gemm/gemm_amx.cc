@@ -38,7 +38,13 @@ BNNS_TARGET void configure(size_t rows, size_t pairs = kSide) {
   const uint8_t counts[8] = {upper, upper, lower, lower, upper, lower, depth, depth};
   for (size_t i = 0; i < 8; ++i) config.rows[i] = counts[i], config.row_bytes[i] = kRowBytes;
   config.row_bytes[4] = config.row_bytes[5] = static_cast<uint16_t>(pairs * sizeof(float));
-  _tile_loadconfig(&config);
+  // GCC's _tile_loadconfig names 8 of the 64 bytes that it reads: it would not wait for the stores to the others.
+  asm volatile("ldtilecfg %0" ::"m"(config));
+}
+
+// GCC's _tile_loadd does not say that it reads memory: what was stored before must not come later.
+inline void finish_stores() {
+  asm volatile("" ::: "memory");
 }
 
 struct TileArgs {
@@ -50,6 +56,7 @@ struct TileArgs {
 // Sums of `rows` x `columns` of C into the tile registers, then to `to`.
 template <bool kLowerRows, bool kRightColumns>
 BNNS_TARGET void multiply(const TileArgs& t, float* to, size_t to_row_bytes) {
+  finish_stores();
   _tile_zero(0);
   if constexpr (kRightColumns) _tile_zero(1);
   if constexpr (kLowerRows) _tile_zero(2);
@@ -113,6 +120,7 @@ template <bool kLowerRows, bool kRightColumns>
 BNNS_TARGET void multiply_steps(const PairSteps& g, const float* a, const float* b, float* c) {
   const size_t b_bytes = g.b_stride * sizeof(float), c_bytes = g.c_stride * sizeof(float);
   float* const lower = c + kSide * g.c_stride;
+  finish_stores();
   if (g.accumulate) {
     _tile_loadd(0, c, c_bytes);
     if constexpr (kRightColumns) _tile_loadd(1, c + kSide, c_bytes);
