@@ -38,6 +38,13 @@ inline constexpr size_t kTileRows = 6;
 inline constexpr size_t kTileRows = 14;
 #endif
 
+// The next panel of B, of 48 KB or more, is wanted when this one is done: L2 is where it can wait. Requests for L1
+// would also hold one of the few fill buffers until memory answers: 32 x 4096 x 4096 takes 13 ms so on two cores of an
+// Emerald Rapids, and 10 this way; Zen 4 does not care.
+HWY_INLINE void FetchToL2(const char* line) {
+  __builtin_prefetch(line, 0, 2);
+}
+
 #define BNNS_EACH_ROW(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
 
 // What one call of the micro-kernel needs.
@@ -117,10 +124,10 @@ HWY_NOINLINE void Tile(const TileArgs& t) {
       }
       b += b_stride;
       if constexpr (kExtra != Extra::none) {
-        hwy::Prefetch(ahead);
-        hwy::Prefetch(ahead + second);
+        FetchToL2(ahead);
+        FetchToL2(ahead + second);
         // Rows that are not aligned take a third line.
-        if constexpr (kExtra == Extra::copy) hwy::Prefetch(ahead + 2 * lanes * sizeof(float) - 1);
+        if constexpr (kExtra == Extra::copy) FetchToL2(ahead + 2 * lanes * sizeof(float) - 1);
         ahead += step;
       }
       if constexpr (kExtra == Extra::copy) {
