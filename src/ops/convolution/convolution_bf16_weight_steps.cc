@@ -14,15 +14,13 @@ namespace bnns {
 namespace {
 
 constexpr size_t kSide = 16, kTileRows = 2 * kSide, kStep = kTileRows * kSide;
-constexpr size_t kRows = 256;            // s of a block
-constexpr size_t kColumns = 64;          // l of a block: with 9 taps, 600 KB of sums
-constexpr size_t kPixels = 512;          // of a block, at most 64 steps
-constexpr size_t kTaps = 16;             // that scatter_taps can take
-constexpr size_t kCopies = 5;            // of B: columns of taps
-constexpr size_t kReach = 32;            // rows of pixels that B has besides those of a block
-constexpr size_t kTasks = 16;            // wanted, by slices if blocks of dW are few
-constexpr size_t kSliceBytes = 2 << 20;  // all slices together
-constexpr size_t kSliceWork = 1 << 22;   // multiply-adds that are worth a slice
+constexpr size_t kRows = 256;           // s of a block
+constexpr size_t kColumns = 64;         // l of a block: with 9 taps, 600 KB of sums
+constexpr size_t kPixels = 512;         // of a block, at most 64 steps
+constexpr size_t kTaps = 16;            // that scatter_taps can take
+constexpr size_t kCopies = 5;           // of B: columns of taps
+constexpr size_t kReach = 32;           // rows of pixels that B has besides those of a block
+constexpr size_t kSliceWork = 1 << 22;  // multiply-adds that are worth a slice
 
 void fetch(const Ahead& ahead) {
   for (size_t r = 0; r < ahead.rows; ++r) {
@@ -62,12 +60,7 @@ PairWeightSteps::PairWeightSteps(const ConvolutionMap& map, size_t batch, PairSt
 
   const size_t blocks = map.groups * row_blocks_ * column_blocks_;
   const size_t work = map.groups * map.large_channels * taps * map.small_channels * y_.pixels * x_.pixels * batch;
-  slices_ = 1;
-  if (2 * blocks <= kTasks) {
-    slices_ = std::min(
-        {kTasks / blocks, pixels_.count(), kSliceBytes / (blocks * c_floats_ * sizeof(float)), work / kSliceWork});
-    slices_ = std::max<size_t>(1, slices_);
-  }
+  slices_ = weight_slices(blocks, pixels_.count(), c_floats_, work, kSliceWork);
   threads_ = threads_for(threads, blocks * slices_, work / 16);
   slice_floats_ = slices_ > 1 ? slices_ * blocks * c_floats_ : 0;
   thread_floats_ = a_floats_ + b_floats_ + stage_floats_ + (slices_ == 1 ? c_floats_ : 0);

@@ -16,8 +16,6 @@ namespace {
 constexpr size_t kRows = 448;               // (l, k) of a block
 constexpr size_t kColumns = 256;            // s of a block
 constexpr size_t kPixels = 512;             // depth of one step: patches half a megabyte
-constexpr size_t kTasks = 16;               // wanted, by slices if blocks of dW are few
-constexpr size_t kSliceBytes = 2 << 20;     // all slices together
 constexpr size_t kSliceWork = 1 << 19;      // multiply-adds that are worth a slice
 constexpr size_t kWeightSlab = 120 * 1024;  // elements
 constexpr size_t kOverhang = 32;            // halves that copy_halves may touch behind a run
@@ -38,12 +36,7 @@ PairWeightProduct::PairWeightProduct(const ConvolutionMap& map, size_t batch, Is
 
   const size_t blocks = map.groups * row_blocks_ * column_blocks_;
   const size_t work = map.groups * map.large_channels * taps * map.small_channels * y_.pixels * x_.pixels * batch;
-  slices_ = 1;
-  if (2 * blocks <= kTasks) {
-    slices_ = std::min(
-        {kTasks / blocks, pixels_.count(), kSliceBytes / (blocks * c_floats_ * sizeof(float)), work / kSliceWork});
-    slices_ = std::max<size_t>(1, slices_);
-  }
+  slices_ = weight_slices(blocks, pixels_.count(), c_floats_, work, kSliceWork);
   threads_ = threads_for(threads, blocks * slices_, work / 4);
   slice_floats_ = slices_ > 1 ? slices_ * blocks * c_floats_ : 0;
 

@@ -69,4 +69,11 @@ ChannelTaps ChannelTapBlocks::at(size_t index) const {
   return {c, std::min(channels, c + channel_step), t, std::min(taps, t + tap_step)};
 }
 
+size_t weight_slices(size_t blocks, size_t pieces, size_t block_floats, size_t work, size_t slice_work) {
+  constexpr size_t kSliceBytes = 2 << 20;
+  if (2 * blocks > kWeightTasks) return 1;
+  const size_t most = kSliceBytes / (blocks * block_floats * sizeof(float));
+  return std::max<size_t>(1, std::min({kWeightTasks / blocks, pieces, most, work / slice_work}));
+}
+
 }  // namespace bnns

@@ -50,4 +50,9 @@ struct ChannelTapBlocks {
   ChannelTaps at(size_t index) const;
 };
 
+// Slices of the sum over pixels in a weight gradient: where blocks of dW are few, so that there are about kWeightTasks
+// tasks. All slices together take at most 2 MB; each is worth slice_work multiply-adds.
+inline constexpr size_t kWeightTasks = 16;
+size_t weight_slices(size_t blocks, size_t pieces, size_t block_floats, size_t work, size_t slice_work);
+
 }  // namespace bnns

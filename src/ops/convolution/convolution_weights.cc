@@ -14,8 +14,6 @@ namespace {
 constexpr size_t kRows = 448;               // (l, k) of a block
 constexpr size_t kColumns = 256;            // s of a block
 constexpr size_t kPixels = 256;             // depth of one step: patches half a megabyte
-constexpr size_t kTasks = 16;               // wanted, by slices if blocks of dW are few
-constexpr size_t kSliceBytes = 2 << 20;     // all slices together
 constexpr size_t kSliceWork = 1 << 18;      // multiply-adds that are worth a slice
 constexpr size_t kWeightSlab = 120 * 1024;  // floats: 480 KB, so that all buffers of a thread stay below 2 MB
 constexpr size_t kSlack = 16;
@@ -27,7 +25,8 @@ WeightProduct::WeightProduct(const ConvolutionMap& map, size_t batch, size_t thr
   pixels_ = make_pixel_blocks(y_, x_, batch, kPixels, 16, false, kWeightSlab);
   rows_ = ChannelTapBlocks(y_, x_, map.large_channels, kRows, pixels_, kWeightSlab);
   // Three blocks would leave one of two threads waiting: an even number, where blocks are few.
-  if (rows_.count() % 2 == 1 && rows_.count() > 1 && rows_.count() < kTasks && rows_.tap_step == y_.taps * x_.taps) {
+  if (rows_.count() % 2 == 1 && rows_.count() > 1 && rows_.count() < kWeightTasks &&
+      rows_.tap_step == y_.taps * x_.taps) {
     const size_t channels = div_up(map.large_channels, rows_.count() + 1);
     rows_ = ChannelTapBlocks(y_, x_, map.large_channels, channels * rows_.taps, pixels_, kWeightSlab);
   }
@@ -42,12 +41,7 @@ WeightProduct::WeightProduct(const ConvolutionMap& map, size_t batch, size_t thr
 
   const size_t blocks = map.groups * row_blocks_ * column_blocks_;
   const size_t work = map.groups * map.large_channels * taps * map.small_channels * y_.pixels * x_.pixels * batch;
-  slices_ = 1;
-  if (2 * blocks <= kTasks) {
-    slices_ = std::min(
-        {kTasks / blocks, pixels_.count(), kSliceBytes / (blocks * c_floats_ * sizeof(float)), work / kSliceWork});
-    slices_ = std::max<size_t>(1, slices_);
-  }
+  slices_ = weight_slices(blocks, pixels_.count(), c_floats_, work, kSliceWork);
   threads_ = threads_for(threads, blocks * slices_, work / 2);
   slice_floats_ = slices_ > 1 ? round_up(slices_ * blocks * c_floats_, 16) : 0;
 

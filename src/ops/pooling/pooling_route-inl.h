@@ -82,6 +82,25 @@ class RowsOfDx {
   alignas(64) float row_[kPairColumns + RowWriter<float>::kSlack];
 };
 
+// Task<stride, odd> of 3 x 3 windows over some planes; odd: a window begins at an odd column.
+template <class Task>
+void RunRouteTask(const PoolingBackward& call, Range planes, Span rows) {
+  Task task(call);
+  PlaneNumber at(planes.begin, call.problem.channels);
+  for (size_t p = planes.begin; p < planes.end; ++p, at.next()) task.Plane(at.sample, at.channel, rows);
+  task.Finish();
+}
+template <template <int, bool> class Task>
+void RunRoutes(const PoolingBackward& call, Range planes, Span rows) {
+  const PoolingAxis& x = call.problem.geometry.x;
+  if (x.stride == 1)
+    RunRouteTask<Task<1, true>>(call, planes, rows);
+  else if (x.pad & 1)
+    RunRouteTask<Task<2, true>>(call, planes, rows);
+  else
+    RunRouteTask<Task<2, false>>(call, planes, rows);
+}
+
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -230,24 +230,10 @@ void IndexTask<kStride, kOdd>::Plane(int64_t sample, int64_t channel, Span rows)
   }
 }
 
-template <int kStride, bool kOdd>
-void RunIndices(const PoolingBackward& call, Range planes, Span rows) {
-  IndexTask<kStride, kOdd> task(call);
-  PlaneNumber at(planes.begin, call.problem.channels);
-  for (size_t p = planes.begin; p < planes.end; ++p, at.next()) task.Plane(at.sample, at.channel, rows);
-  task.Finish();
-}
-
 }  // namespace
 
 void RoutePlanesByIndex(const PoolingBackward& call, Range planes, Span rows) {
-  const PoolingAxis& x = call.problem.geometry.x;
-  if (x.stride == 1)
-    RunIndices<1, true>(call, planes, rows);
-  else if (x.pad & 1)
-    RunIndices<2, true>(call, planes, rows);
-  else
-    RunIndices<2, false>(call, planes, rows);
+  RunRoutes<IndexTask>(call, planes, rows);
 }
 
 }  // namespace bnns::HWY_NAMESPACE

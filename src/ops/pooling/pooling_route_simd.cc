@@ -256,24 +256,10 @@ void RouteTask<kStride, kOdd>::Plane(int64_t sample, int64_t channel, Span rows)
   for (; done < rows.end; ++done) FinishRow(done);
 }
 
-template <int kStride, bool kOdd>
-void RunRoutes(const PoolingBackward& call, Range planes, Span rows) {
-  RouteTask<kStride, kOdd> task(call);
-  PlaneNumber at(planes.begin, call.problem.channels);
-  for (size_t p = planes.begin; p < planes.end; ++p, at.next()) task.Plane(at.sample, at.channel, rows);
-  task.Finish();
-}
-
 }  // namespace
 
 void RoutePlanes(const PoolingBackward& call, Range planes, Span rows) {
-  const PoolingAxis& x = call.problem.geometry.x;
-  if (x.stride == 1)
-    RunRoutes<1, true>(call, planes, rows);
-  else if (x.pad & 1)
-    RunRoutes<2, true>(call, planes, rows);
-  else
-    RunRoutes<2, false>(call, planes, rows);
+  RunRoutes<RouteTask>(call, planes, rows);
 }
 
 }  // namespace bnns::HWY_NAMESPACE
