@@ -100,8 +100,10 @@ class Primitive {
   bool changes_ = false;
 };
 
-// Adds the primitive to a case, twice where it changes layouts.
+// Adds the primitive to a case, twice where it changes layouts. Not its reference loops (f16 weight gradients take
+// minutes): they are no contest.
 inline void contend(Case& c, const std::shared_ptr<Primitive>& primitive, const std::string& result) {
+  if (primitive->implementation().rfind("ref", 0) == 0) return;
   c.contenders.push_back({"oneDNN", [primitive](Data& d) { primitive->call(d); }, result});
   if (primitive->changes_layouts()) {
     c.contenders.push_back({"oneDNN without layout changes", [primitive](Data& d) { primitive->alone(d); }, ""});

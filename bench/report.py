@@ -133,9 +133,8 @@ def page(source, path):
     with open(source) as f:
         found = json.load(f)
     m, results = found["machine"], found["rows"]
-    name = os.path.splitext(os.path.basename(path))[0].replace("-", " ")
     with open(path, "w") as f:
-        f.write(f"# {name.capitalize()}\n\nWritten by `bench/report.py` from a run of `make bench`; how to read it: "
+        f.write(f"# Performance on {m['cpu']}\n\nWritten by `bench/report.py` from a run of `make bench`; how to read it: "
                 f"[performance.md](performance.md).\n\n{about(m)}\n\n{short_table(results, m['cores'])}\n\n{table(results)}\n")
 
 
