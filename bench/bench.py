@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The table of `make bench`: ours beside oneDNN and PyTorch, in one process, on the same data.
 
-    bench.py LIBRARY [--quick] [--threads N] [--filter TEXT] [--json FILE] [--plots FOLDER] [--rounds R] [--document]
+    bench.py LIBRARY [--quick] [--threads N] [--filter PATTERN] [--json FILE] [--plots FOLDER] [--rounds R] [--document]
 
 The contenders of a row are taken in turn, several times; a figure is the median over the rounds, a ratio the median of the
 ratios of each round. Every contender starts when the process is quiet: the workers of OpenMP spin for a while after a
@@ -31,7 +31,7 @@ def load(path):
     lib.bench_limits.argtypes = [ctypes.c_size_t]
     lib.bench_open.restype = ctypes.c_void_p
     lib.bench_open.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
-    lib.bench_close.argtypes = lib.bench_case.argtypes = [ctypes.c_void_p]
+    lib.bench_close.argtypes = lib.bench_case.argtypes = lib.bench_warm.argtypes = [ctypes.c_void_p]
     lib.bench_time.restype = lib.bench_difference.restype = ctypes.c_double
     lib.bench_time.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t]
     lib.bench_difference.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
@@ -57,6 +57,7 @@ class Bench:
         lib = self.lib
         case = lib.bench_open(index, threads)
         try:
+            lib.bench_warm(case)
             return self.contest(row, threads, case, json.loads(lib.bench_case(case)))
         finally:
             lib.bench_close(case)
@@ -108,7 +109,7 @@ class Bench:
         if row["family"].startswith("step"):
             check = self.peers.peer(dict(row, check=True), sets[0])
             theirs = [float(check(None)) for _ in range(3)][-1]
-            self.lib.bench_time(case, 0, 1)  # two steps, after the one of bench_open
+            self.lib.bench_time(case, 0, 1)  # two steps, after the one of bench_warm
             difference = abs(float(sets[0]["loss"]) - theirs) / theirs
             if not difference <= bound:
                 print(f"NOTE {row['op']} {row['shape']}: PyTorch's loss after three steps differs by {difference:.1e}",
