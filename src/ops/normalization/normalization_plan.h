@@ -34,8 +34,7 @@ inline constexpr size_t kMostSets = 64;              // per bundle
 // Zen 4 with 32 MiB of L3, data not in cache: x^ has no reader before backward; dx past the cache makes backward of 1.5
 // to 6 MB 1.2 to 1.35 times as fast, while a training step of a residual network stays as it is; y gains 2 to 4 %
 // below 8 MiB and its reader comes at once. Sets that are one run: training keeps y in cache longer (group
-// 4x320x64x64: 1.67
-// -> 1.36 ms), inference does not (0.85 -> 0.97).
+// 4x320x64x64: 1.67 -> 1.36 ms), inference does not (0.85 -> 0.97).
 inline constexpr size_t kStreamStateBytes = size_t{1} << 20;
 inline constexpr size_t kStreamOutputBytes = size_t{8} << 20;
 inline constexpr size_t kStreamRunBytes = size_t{32} << 20;
