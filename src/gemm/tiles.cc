@@ -258,7 +258,7 @@ class Runner {
     return ahead_of(call_.b, {columns.begin, std::min(columns.end, columns.begin + width)}, depth_of(block));
   }
   Ahead next_task(size_t task) const {
-    const size_t rows = phase_.row_blocks.size(), next = task + p_.threads, blocks = phase_.column_blocks.size();
+    const size_t rows = phase_.row_blocks.size(), next = task + 1, blocks = phase_.column_blocks.size();
     if (p_.slices > 1 || next >= rows * blocks) return {};
     const size_t column = phase_.column_blocks.begin + next / rows;
     return first_group(columns_of({column, column + 1}), phase_.depth_blocks.begin);
