@@ -2,9 +2,10 @@
 //
 // A task is a piece of work fixed by the problem's shape; which thread runs it is not fixed, so results never depend
 // on the number of threads. Each thread begins with a share of its own, the same in every call of a shape, so that what
-// it wrote in one layer is in its cache for the next; then it helps the others. The caller takes part. One call at a time owns the workers: a second caller that finds
-// them busy (or a call from inside a task) runs its tasks itself, so many user threads neither deadlock nor
-// oversubscribe. Workers spin briefly, then sleep. After fork the child starts with no workers and makes new ones.
+// it wrote in one layer is in its cache for the next; then it helps the others. The caller takes part. One call at a
+// time owns the workers: a second caller that finds them busy (or a call from inside a task) runs its tasks itself, so
+// many user threads neither deadlock nor oversubscribe. Workers spin briefly, then sleep. After fork the child starts
+// with no workers and makes new ones.
 #pragma once
 
 #include <cstddef>

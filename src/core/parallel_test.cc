@@ -31,6 +31,21 @@ TEST(ParallelFor, RunsEveryTaskOnceWithItsOwnSlot) {
   }
 }
 
+// Both tasks wait for each other, so each thread has one of them: its own share, in every call.
+TEST(ParallelFor, ThreadsBeginWithTheirOwnShare) {
+  for (int round = 0; round < 100; ++round) {
+    std::atomic<int> arrived{0};
+    std::atomic<size_t> slots[2] = {7, 7};
+    parallel_for(2, 2, [&](size_t i, size_t worker) {
+      slots[i] = worker;
+      ++arrived;
+      while (arrived < 2) std::this_thread::yield();
+    });
+    ASSERT_EQ(slots[0].load(), 0u);
+    ASSERT_EQ(slots[1].load(), 1u);
+  }
+}
+
 // BC51: a call from inside a task runs on its caller; it neither deadlocks nor starts more threads.
 TEST(ParallelFor, NestedCallsFinish) {
   std::atomic<size_t> total{0};
