@@ -45,6 +45,16 @@ HWY_INLINE void FetchToL2(const char* line) {
   __builtin_prefetch(line, 0, 2);
 }
 
+// A line that another core has written is wanted as our own at once: asked for as a reader's copy, it would have to be
+// asked for again when it is written.
+HWY_INLINE void FetchToWrite(const float* line) {
+#if HWY_ARCH_X86
+  asm volatile("prefetchw %0" : : "m"(*line));
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
 #define BNNS_EACH_ROW(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
 
 // What one call of the micro-kernel needs.
@@ -93,8 +103,8 @@ HWY_NOINLINE void Tile(const TileArgs& t) {
   // Rows of C are far apart; by the end of the depth loop they have arrived.
   if (t.fetch_c) {
     for (size_t r = 0; r < kRows; ++r) {
-      hwy::Prefetch(c + r * c_stride);
-      if (kVectors == 2) hwy::Prefetch(c + r * c_stride + t.columns - 1);
+      FetchToWrite(c + r * c_stride);
+      if (kVectors == 2) FetchToWrite(c + r * c_stride + t.columns - 1);
     }
   }
   [[maybe_unused]] const auto mask = hn::FirstN(d, kPartial ? t.columns - (kVectors - 1) * lanes : lanes);
@@ -124,10 +134,15 @@ HWY_NOINLINE void Tile(const TileArgs& t) {
       }
       b += b_stride;
       if constexpr (kExtra != Extra::none) {
-        FetchToL2(ahead);
-        FetchToL2(ahead + second);
-        // Rows that are not aligned take a third line.
-        if constexpr (kExtra == Extra::copy) FetchToL2(ahead + 2 * lanes * sizeof(float) - 1);
+        if constexpr (kExtra == Extra::copy) {
+          // A few steps ahead of its use. Rows that are not aligned take a third line.
+          hwy::Prefetch(ahead);
+          hwy::Prefetch(ahead + second);
+          hwy::Prefetch(ahead + 2 * lanes * sizeof(float) - 1);
+        } else {
+          FetchToL2(ahead);
+          FetchToL2(ahead + second);
+        }
         ahead += step;
       }
       if constexpr (kExtra == Extra::copy) {
@@ -229,28 +244,33 @@ void PanelBlock(const GemmBlock& g, TileArgs t) {
   const size_t tiles = (g.rows + g.tile_rows - 1) / g.tile_rows;
   const char* const data = static_cast<const char*>(g.ahead.data);
   const size_t lines = HWY_MAX(size_t{1}, (g.ahead.bytes + 63) / 64);
-  const size_t share = (g.ahead.rows + tiles - 1) / tiles;  // rows of the next panel per tile
+  const bool copies = g.b_copy != nullptr && tiles > 1;
+  const bool by_rows = !g.b_copy || g.ahead_by_rows;
+  const size_t first = copies ? 1 : 0;                                        // tile that asks for what comes next
+  const size_t share = (g.ahead.rows + tiles - first - 1) / (tiles - first);  // pieces per tile
   for (size_t i = 0, tile = 0; i < g.rows; i += g.tile_rows, ++tile) {
     const size_t rows = HWY_MIN(g.tile_rows, g.rows - i);
     t.a = g.a + static_cast<ptrdiff_t>(tile) * g.a_tile_stride;
     t.c = g.c + i * g.c_stride;
-    const bool copies = g.b_copy != nullptr && tiles > 1;
-    const bool asks = data && !(g.b_copy && tile > 2);
-    if (g.b_copy && tile == 0 && tiles > 1) {
-      // The panel itself: where rows are a large power of two apart, most of it has been pushed out to L3 again.
+    bool asks = data != nullptr;
+    if (copies && tile == 0) {
+      // The panel itself: where rows are a large power of two apart, some of it has been pushed out again.
       t.prefetch = reinterpret_cast<const char*>(t.b + kRowsAhead * t.b_stride);
       t.chunk = t.depth, t.chunk_step = 0, t.step = t.b_stride * static_cast<ptrdiff_t>(sizeof(float)), t.second = 64;
-    } else if (g.b_copy) {
+    } else if (by_rows) {
+      // A piece per chunk, and a second piece with it where one per chunk is not enough.
+      const size_t begin = (tile - first) * share;
+      asks = asks && begin < g.ahead.rows;
+      t.prefetch = data + static_cast<ptrdiff_t>(begin) * g.ahead.row_bytes;
+      t.chunk = lines, t.chunk_step = g.ahead.row_bytes, t.step = 64;
+      t.second = share * lines <= t.depth ? 0 : static_cast<ptrdiff_t>((share + 1) / 2) * g.ahead.row_bytes;
+    } else {
       // Row k of the next panel with step k: the first line of all rows with the second tile, the others (two if rows
       // are not aligned) with the third.
+      asks = asks && tile <= 2;
       t.prefetch = data + (tile == 2 ? 64 : 0);
       t.chunk = t.depth, t.chunk_step = 0, t.step = g.ahead.row_bytes;
       t.second = tile == 2 ? 63 : tiles > 2 ? 0 : static_cast<ptrdiff_t>(t.columns * sizeof(float) - 1);
-    } else {
-      // A row per chunk, and a second row with it where one per chunk is not enough.
-      t.prefetch = data + static_cast<ptrdiff_t>(tile * share) * g.ahead.row_bytes;
-      t.chunk = lines, t.chunk_step = g.ahead.row_bytes, t.step = 64;
-      t.second = share * lines <= t.depth ? 0 : static_cast<ptrdiff_t>((share + 1) / 2) * g.ahead.row_bytes;
     }
     if (copies && tile == 0) {
       t.copy = g.b_copy;

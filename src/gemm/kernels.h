@@ -15,6 +15,12 @@ struct Ahead {
   const void* data = nullptr;
   ptrdiff_t row_bytes = 0;
   size_t rows = 0, bytes = 0;
+
+  // Part i of `parts` of the pieces.
+  Ahead part(size_t i, size_t parts) const {
+    const size_t begin = i * rows / parts, end = (i + 1) * rows / parts;
+    return {static_cast<const char*>(data) + static_cast<ptrdiff_t>(begin) * row_bytes, row_bytes, end - begin, bytes};
+  }
 };
 
 // C (rows x columns) = or += A (rows x depth) * B (depth x columns), on one thread.
@@ -43,8 +49,9 @@ struct GemmBlock {
   const uint16_t* b_rows = nullptr;
   ptrdiff_t b_row_stride = 0;
   bool odd_depth = false;
-  // For one panel: the next one.
+  // For one panel: the next one, or a part of the next depth block (ahead_by_rows).
   Ahead ahead;
+  bool ahead_by_rows = false;
 
   float* c = nullptr;
   size_t c_stride = 0;

@@ -35,6 +35,7 @@ struct TilePlan {
   size_t row_chunk = 0, column_chunk = 0;  // phased: row and column blocks per phase
   size_t a_panel = 0, b_panel = 0;         // floats per packed panel
   size_t panel_group = 1;                  // panels of B that are packed together when B is inside
+  bool rows_ahead = false;                 // B is fetched a row of the task's columns at a time, a depth block ahead
   size_t a_ahead = 0, b_ahead = 0, slice_floats = 0, slice_stride = 0, thread_floats = 0;
   size_t threads = 1;
 

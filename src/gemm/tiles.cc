@@ -220,15 +220,20 @@ class Runner {
       g.a = a_room;
       pack_a(rows, depth, a_room);
     }
+    g.ahead_by_rows = p_.rows_ahead;
     const GemmBlock whole = g;
     const bool in_place = is_plain(call_.b) && call_.b.row_stride == 1;
     for (size_t j = columns.begin; j < columns.end; j += width) {
       const Range panel{j, std::min(columns.end, j + width)};
       g.columns = panel.size();
       set_c(g, whole, (j - columns.begin));
-      g.ahead = panel.end < columns.end
-                    ? ahead_of(call_.b, {panel.end, std::min(columns.end, panel.end + width)}, depth)
-                    : next;
+      if (p_.rows_ahead) {
+        g.ahead = next.part((j - columns.begin) / width, divide_up(columns.size(), width));
+      } else {
+        g.ahead = panel.end < columns.end
+                      ? ahead_of(call_.b, {panel.end, std::min(columns.end, panel.end + width)}, depth)
+                      : next;
+      }
       g.b_rows = nullptr;
       if (copies_ && g.columns == width) {
         g.b_rows = static_cast<const uint16_t*>(call_.b.data) + j +
@@ -254,7 +259,7 @@ class Runner {
 
   // What a worker will read first of B in the next depth block, or in the task that it will probably take next.
   Ahead first_group(Range columns, size_t block) const {
-    const size_t width = p_.kernels.columns * group_;
+    const size_t width = p_.rows_ahead ? columns.size() : p_.kernels.columns * group_;
     return ahead_of(call_.b, {columns.begin, std::min(columns.end, columns.begin + width)}, depth_of(block));
   }
   Ahead next_task(size_t task) const {
