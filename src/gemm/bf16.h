@@ -28,7 +28,9 @@ inline bool has_pair_kernels(Isa isa) {
 struct PairKernels {
   TileKernels tile;
   size_t depth_unit = 1;
-  bool copies = false;  // one full panel of B may come as b_rows
+  bool copies = false;     // one full panel of B may come as b_rows
+  size_t depth_block = 0;  // pairs, at most, where they are not turned
+  size_t group = 0;        // panels of B that are packed together inside a task
 };
 PairKernels pair_kernels(Isa isa) noexcept;
 

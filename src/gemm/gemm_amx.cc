@@ -200,21 +200,14 @@ BNNS_TARGET void detail::pair_block_amx(const GemmBlock& g) {
   TileArgs t;
   t.steps = (g.depth + kSide - 1) / kSide;
   t.a_row_bytes = static_cast<size_t>(g.a_stride) * sizeof(float);
-  const char* ahead = static_cast<const char*>(g.ahead.data);
-  size_t ahead_row = 0, configured = 0;
+  size_t configured = 0;
   const size_t tiles = (g.rows + g.tile_rows - 1) / g.tile_rows, panels = (g.columns + kPanel - 1) / kPanel;
-  const size_t ahead_step = (g.ahead.rows + tiles * panels - 1) / (tiles * panels);
   for (size_t i = 0; i < tiles; ++i) {
     const size_t rows = std::min(g.tile_rows, g.rows - i * g.tile_rows);
     if (rows != configured) configure(configured = rows);
     t.a = g.a + static_cast<ptrdiff_t>(i) * g.a_tile_stride;
     for (size_t j = 0; j < panels; ++j) {
       const size_t columns = std::min(kPanel, g.columns - j * kPanel);
-      // The next panel of B, a share per tile.
-      for (size_t end = std::min(g.ahead.rows, ahead_row + ahead_step); ahead && ahead_row < end; ++ahead_row) {
-        const char* row = ahead + static_cast<ptrdiff_t>(ahead_row) * g.ahead.row_bytes;
-        for (size_t at = 0; at < g.ahead.bytes; at += 64) __builtin_prefetch(row + at);
-      }
       t.b = g.b + static_cast<ptrdiff_t>(j) * g.b_panel_stride;
       const size_t at = i * g.tile_rows * g.c_stride + j * kPanel;
       float* c = g.c_bf16 ? nullptr : g.c + at;

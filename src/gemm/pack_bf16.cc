@@ -19,7 +19,7 @@ namespace bnns {
 namespace {
 
 constexpr size_t kLanes = 16, kPanel = 32;
-constexpr size_t kPairsAhead = 8;  // of the source, asked for ahead of their use
+constexpr size_t kPairsAhead = 4;  // of the source, asked for ahead of their use
 
 // The source with its pointers resolved. depth: elements from the first pair on, an odd last one included.
 struct Pairs {

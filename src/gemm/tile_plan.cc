@@ -21,7 +21,6 @@ constexpr size_t kCachedSize = 131072;   // elements of B: they are in L2, nothi
 constexpr size_t kLargeResult = 262144;  // elements of C, 1 MB: the time to pack operands is small beside it
 constexpr size_t kDirectColumns = 256;   // beyond this, packing a tile of A costs less than it saves
 constexpr size_t kWorkPerByte = 2;       // multiply-adds in cache that take as long as a unit of kMinThreadWork
-constexpr size_t kPairGroup = 4;         // panels of pairs: four lines of each row of B in one go, 256 KB
 constexpr size_t kTurnedRows = 512;      // of a product that is turned, at most
 constexpr size_t kSlack = 16;            // floats behind a panel (pack.h)
 
@@ -58,10 +57,10 @@ size_t count_blocks(const GemmCall& call, TilePlan& p) {
   return p.row_blocks * p.column_blocks;
 }
 
-void choose_blocks(const GemmCall& call, TilePlan& p) {
+void choose_blocks(const GemmCall& call, TilePlan& p, size_t depth_block) {
   const size_t columns = p.kernels.columns;
   const bool copies_b = call.m <= kRowBlock && call.b.rows_contiguous() && !p.pairs;
-  set_depth_block(p, copies_b ? kShortDepthBlock : kDepthBlock);
+  set_depth_block(p, copies_b ? kShortDepthBlock : depth_block);
   // Blocks of C as large as L2 likes, then smaller until there are enough tasks: first those cuts that cost least.
   const size_t wanted = std::clamp<size_t>(call.m * call.n * p.depth / kTaskWork, 1, kMaxTasks);
   p.row_block = std::min(round_up(call.m, p.tile_rows), round_up(kRowBlock, p.tile_rows));
@@ -161,9 +160,11 @@ TilePlan make_plan(const GemmCall& call, Isa isa, bool turned) {
   p.turned = turned;
   p.pairs = turned || (has_pair_kernels(isa) && is_bf16(call.a) && is_bf16(call.b));
   p.depth = p.pairs ? pairs_of(call.k) : call.k;
+  size_t depth_block = kDepthBlock, group = 1;
   if (p.pairs) {
     const PairKernels kernels = pair_kernels(isa);
     p.kernels = kernels.tile, p.depth_unit = kernels.depth_unit;
+    depth_block = kernels.depth_block, group = kernels.group;
     p.pair_copies = kernels.copies && call.b.rows_contiguous();
   } else {
     p.kernels = tile_kernels(isa);
@@ -172,7 +173,7 @@ TilePlan make_plan(const GemmCall& call, Isa isa, bool turned) {
   if (turned) {
     choose_turned_blocks(call, p);
   } else {
-    choose_blocks(call, p);
+    choose_blocks(call, p, depth_block);
     choose_sources(call, p);
   }
   p.rows_ahead = p.b == Source::inside && is_plain(call.b) && call.b.row_stride == 1 && has_large_l2();
@@ -201,7 +202,7 @@ TilePlan make_plan(const GemmCall& call, Isa isa, bool turned) {
   }
   if (p.a == Source::inside) p.thread_floats += p.a_panel * (p.b == Source::inside ? p.tiles(p.row_block) : 1);
   const bool b_tail = p.b == Source::direct && call.n % p.kernels.columns != 0 && !p.kernels.masks;
-  if (p.pairs) p.panel_group = std::min(kPairGroup, p.panels(p.column_block));
+  p.panel_group = std::min(group, p.panels(p.column_block));
   if (p.b == Source::inside || b_tail) p.thread_floats += p.b_panel * p.panel_group;
   if (turned) p.c_floats = p.row_block * (p.column_block + 16);
   p.thread_floats = round_up(p.thread_floats + p.c_floats, 16);
