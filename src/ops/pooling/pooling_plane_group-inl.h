@@ -137,7 +137,30 @@ struct PlaneGroup {
     }
     return FoldGroup(sums, [](VLane a, VLane b) HWY_ATTR { return hn::Add(a, b); });
   }
-  // False if there may be a NaN: then nothing else is said.
+  // Where the first largest pixels are. False if there may be a NaN: then nothing else is said.
+  HWY_INLINE bool Positions(VIndex* positions) const {
+    const DLane d;
+    const DIndex di;
+    VLane best[kLanes], check = hn::Zero(d);
+    VIndex at[kLanes];
+    for (int64_t p = planes; p < kLanes; ++p) best[p] = check, at[p] = hn::Zero(di);
+    for (int64_t p = 0; p < planes; ++p) {
+      Fetch(p);
+      const MaximumLanes lanes(x[p], n);
+      best[p] = lanes.best;
+      at[p] = lanes.at;
+      check = hn::Add(check, lanes.check);
+    }
+    HWY_ALIGN float most[hn::MaxLanes(DLane())];
+    hn::Store(FoldGroup(best, [](VLane a, VLane b) HWY_ATTR { return Larger(b, a); }), d, most);
+    const VIndex last = hn::Set(di, std::numeric_limits<int32_t>::max());  // as in MaximumOfRun
+    for (int64_t p = 0; p < kLanes; ++p) {
+      at[p] = hn::IfThenElse(hn::RebindMask(di, hn::Eq(best[p], hn::Set(d, most[p]))), at[p], last);
+    }
+    *positions = FoldGroup(at, [](VIndex a, VIndex b) HWY_ATTR { return hn::Min(a, b); });
+    return hn::AllFalse(d, hn::IsNaN(check));
+  }
+  // The largest pixels; false as above.
   HWY_INLINE bool Maxima(VLane* most) const {
     const DLane d;
     VLane best[kLanes], check = hn::Zero(d);
