@@ -82,8 +82,13 @@ HWY_INLINE PlaneGroup LoadGroup(const PoolingProblem& problem, const Planes& x, 
   PlaneGroup group;
   group.n = width * problem.geometry.y.in;
   group.planes = static_cast<int64_t>(planes);
-  for (int64_t p = 0; p < group.planes; ++p, at->next()) {
-    group.x[p] = LoadRun(x, x.at(at->sample, at->channel), width, 0, group.n, rooms[p]);
+  const bool packed = x.is_packed(width);
+  const float* first = static_cast<const float*>(x.data);
+  for (int64_t p = 0; packed && p < group.planes; ++p, at->next()) {
+    group.x[p] = first + at->sample * x.sample + at->channel * x.plane;
+  }
+  for (int64_t p = 0; !packed && p < group.planes; ++p, at->next()) {
+    group.x[p] = GatherRun(x, x.at(at->sample, at->channel), width, 0, group.n, rooms[p]);
   }
   return group;
 }
@@ -101,18 +106,6 @@ HWY_INLINE V GroupNorms(const PlaneGroup& group) {
   }
   return hn::Load(d, norms);
 }
-// The first largest pixel of each plane, or its first NaN: where it is.
-HWY_INLINE VIndex GroupPositions(const PlaneGroup& group) {
-  const DIndex di;
-  VIndex found;
-  if (HWY_LIKELY(group.Positions(&found))) return found;
-  HWY_ALIGN int32_t positions[hn::MaxLanes(D())] = {};
-  for (int64_t p = 0; p < group.planes; ++p) {
-    positions[p] = static_cast<int32_t>(MaximumOfRun(group.x[p], group.n).position);
-  }
-  return hn::Load(di, positions);
-}
-
 inline float CountedTaps(const PoolingGeometry& g) {
   return static_cast<float>(g.x.count(0)) * static_cast<float>(g.y.count(0));
 }

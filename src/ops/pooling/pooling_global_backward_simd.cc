@@ -23,6 +23,9 @@ namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace {
 
+using DIndex = hn::RebindToSigned<D>;
+using VIndex = hn::Vec<DIndex>;
+
 constexpr int64_t kRunPixels = 64;  // of planes that are written as one run
 
 // What planes hand out: give to every pixel, times the pixel for L2Norm; Max: to the pixel at position only.
@@ -71,9 +74,12 @@ class PlaneFiller {
   alignas(64) float room_[kChunk + kWindowSlack];
 };
 
+bool IsPlain(const PoolingBackward& call) {  // dy is g
+  return call.activation.is_identity() && call.dy.type == BNNSDataTypeFloat32;
+}
 float Upstream(const PoolingBackward& call, const PlaneNumber& at, GradientRoom* room) {
   float g;
-  if (call.activation.is_identity() && call.dy.type == BNNSDataTypeFloat32)
+  if (IsPlain(call))
     g = *static_cast<const float*>(call.dy.at(at.sample, at.channel));
   else
     pooling_gradient(call, at.sample, at.channel, 0, 0, 1, &g, room);
@@ -162,20 +168,27 @@ class SmallPlanes {
     const D d;
     const DIndex di;
     const bool by_index = call_.index.data != nullptr && function_ == PoolingFunction::max;
-    HWY_ALIGN float upstream[hn::MaxLanes(D())] = {};
-    HWY_ALIGN int32_t given[hn::MaxLanes(D())] = {};
-    for (size_t p = 0; p < n; ++p, at->next()) {
-      upstream[p] = Upstream(call_, *at, &gradient_room_);
-      if (by_index) given[p] = static_cast<int32_t>(GivenPosition(call_, *at));
+    HWY_ALIGN float upstream[hn::MaxLanes(D())];
+    HWY_ALIGN int32_t given[hn::MaxLanes(D())];
+    hn::Store(hn::Zero(d), d, upstream);
+    hn::Store(hn::Zero(di), di, given);
+    PlaneNumber reading = *at;
+    for (size_t p = 0; by_index && p < n; ++p, reading.next()) {
+      given[p] = static_cast<int32_t>(GivenPosition(call_, reading));
     }
+    const bool plain = IsPlain(call_);
+    const float* dy = static_cast<const float*>(call_.dy.data);
+    for (size_t p = 0; plain && p < n; ++p, at->next()) {
+      upstream[p] = dy[at->sample * call_.dy.sample + at->channel * call_.dy.plane];
+    }
+    for (size_t p = 0; !plain && p < n; ++p, at->next()) upstream[p] = Upstream(call_, *at, &gradient_room_);
+    if (function_ == PoolingFunction::max && !by_index) group.Positions(given);
     Shares shares{hn::Load(d, upstream), hn::Load(di, given)};
     if (function_ == PoolingFunction::l2_norm) {
       const V norms = GroupNorms(group);
       shares.give = hn::IfThenZeroElse(hn::Eq(norms, hn::Zero(d)), hn::Div(shares.give, norms));
     } else if (function_ == PoolingFunction::average) {
       shares.give = hn::Div(shares.give, count_);
-    } else if (!by_index) {
-      shares.position = GroupPositions(group);
     }
     shares.give = hn::Add(shares.give, hn::Zero(d));
     return shares;
@@ -187,9 +200,7 @@ class SmallPlanes {
     const DIndex di;
     const auto write = [&](auto pixels_at) HWY_ATTR {
       PixelStream to = *stream;
-      for (int64_t i = 0; i < n; i += kLanes) {
-        to.Append(pixels_at(i, hn::SetTableIndices(d, plane_ + i)), std::min(kLanes, n - i));
-      }
+      to.AppendRun(n, [&](int64_t i) HWY_ATTR { return pixels_at(i, hn::SetTableIndices(d, plane_ + i)); });
       *stream = to;
     };
     if (function_ == PoolingFunction::average) {

@@ -57,7 +57,7 @@ HWY_INLINE void Values(PoolingFunction function, const PlaneGroup& group, float 
 }
 HWY_INLINE void ValuesAndPositions(const PlaneGroup& group, float* values, int64_t* positions) {
   HWY_ALIGN int32_t found[hn::MaxLanes(D())];
-  hn::Store(GroupPositions(group), DIndex(), found);
+  group.Positions(found);
   for (int64_t p = 0; p < group.planes; ++p) {
     positions[p] = found[p];
     values[p] = group.x[p][found[p]];  // the pixel itself: of +0 and -0 the first

@@ -23,9 +23,6 @@ HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using DIndex = hn::RebindToSigned<DLane>;
-using VIndex = hn::Vec<DIndex>;
-
 constexpr float kLowestPixel = -std::numeric_limits<float>::infinity();
 
 // Sums of map(x[i]) in the lanes: vector k goes to accumulator k mod 4, so the order depends on n alone.
@@ -47,32 +44,51 @@ HWY_INLINE VLane SumLanes(const float* x, int64_t n, Map map) {
   return hn::Add(hn::Add(a0, a1), hn::Add(a2, a3));
 }
 
-// The largest pixels in the lanes, and the first of each lane. A lane that found nothing above -inf has its own number.
-// check becomes NaN if there is one.
-struct MaximumLanes {
-  VLane best, check;
-  VIndex at;
-
-  HWY_INLINE MaximumLanes(const float* x, int64_t n) {
-    const DLane d;
-    const DIndex di;
-    const VLane lowest = hn::Set(d, kLowestPixel);
-    const VIndex step = hn::Set(di, static_cast<int32_t>(kLanes));
-    best = lowest;
-    check = hn::Zero(d);
-    at = hn::Iota(di, 0);
-    VIndex here = at;
-    const auto take = [&](VLane v) HWY_ATTR {
-      const MLane larger = hn::Gt(v, best);
-      best = Larger(v, best);
-      at = hn::IfThenElse(hn::RebindMask(di, larger), here, at);
-      check = hn::Add(check, v);
-    };
-    int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes, here = hn::Add(here, step)) take(hn::LoadU(d, x + i));
-    if (i < n) take(LoadLanes(x + i, n - i, lowest));
+// The largest pixels in the lanes; check becomes NaN if there is one.
+HWY_INLINE VLane MaximaInLanes(const float* x, int64_t n, VLane* check) {
+  const DLane d;
+  VLane best = hn::Set(d, kLowestPixel), sum = hn::Zero(d);  // a sum of its own: planes do not wait for each other
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const VLane v = hn::LoadU(d, x + i);
+    best = Larger(v, best);
+    sum = hn::Add(sum, v);
   }
-};
+  if (i < n) {
+    const VLane v = LoadLanes(x + i, n - i, hn::Set(d, kLowestPixel));
+    best = Larger(v, best);
+    sum = hn::Add(sum, v);
+  }
+  *check = hn::Add(*check, sum);
+  return best;
+}
+
+HWY_INLINE uint64_t BitsOf(MLane mask) {
+#if HWY_TARGET == HWY_AVX3
+  return mask.raw;
+#else
+  uint8_t bits[8] = {};
+  hn::StoreMaskBits(DLane(), mask, bits);
+  return bits[0];
+#endif
+}
+// The first of the pixels that is `most`, as one of them is. Up to 64 of them, without a branch on the data.
+HWY_INLINE int64_t FirstEqual(const float* x, int64_t n, VLane most) {
+  const DLane d;
+  for (int64_t first = 0; first < n; first += 64) {
+    const float* from = x + first;
+    const int64_t count = n - first < 64 ? n - first : 64;
+    uint64_t bits = 0;
+    int64_t i = 0;
+    for (; i + kLanes <= count; i += kLanes) bits |= BitsOf(hn::Eq(hn::LoadU(d, from + i), most)) << i;
+    if (i < count) {
+      const size_t left = static_cast<size_t>(count - i);
+      bits |= BitsOf(hn::And(hn::Eq(LoadPartial(d, from + i, left), most), hn::FirstN(d, left))) << i;
+    }
+    if (bits) return first + __builtin_ctzll(bits);
+  }
+  return 0;
+}
 
 struct Maximum {
   float value;
@@ -82,16 +98,12 @@ struct Maximum {
 // The first largest pixel of a run, or the first NaN.
 HWY_INLINE Maximum MaximumOfRun(const float* x, int64_t n) {
   const DLane d;
-  const DIndex di;
-  const MaximumLanes lanes(x, n);
-  // Of the lanes that have the maximum, the smallest position. A lane that found nothing above -inf has its first one,
-  // which is past the end only if the run is shorter than a vector; then another lane's is smaller.
-  const VLane most = hn::MaxOfLanes(d, lanes.best);
-  const auto last = hn::Set(di, std::numeric_limits<int32_t>::max());
-  const auto candidates = hn::IfThenElse(hn::RebindMask(di, hn::Eq(lanes.best, most)), lanes.at, last);
-  int64_t position = hn::GetLane(hn::MinOfLanes(di, candidates));
-  if (HWY_UNLIKELY(!hn::AllFalse(d, hn::IsNaN(lanes.check)))) {  // a NaN, or inf - inf
-    position = 0;
+  VLane check = hn::Zero(d);
+  const VLane most = hn::MaxOfLanes(d, MaximaInLanes(x, n, &check));
+  int64_t position = 0;
+  if (HWY_LIKELY(hn::AllFalse(d, hn::IsNaN(check)))) {
+    position = FirstEqual(x, n, most);
+  } else {  // a NaN, or inf - inf
     for (int64_t k = 1; k < n && !std::isnan(x[position]); ++k) {
       if (x[k] > x[position] || std::isnan(x[k])) position = k;
     }
@@ -137,42 +149,29 @@ struct PlaneGroup {
     }
     return FoldGroup(sums, [](VLane a, VLane b) HWY_ATTR { return hn::Add(a, b); });
   }
-  // Where the first largest pixels are. False if there may be a NaN: then nothing else is said.
-  HWY_INLINE bool Positions(VIndex* positions) const {
-    const DLane d;
-    const DIndex di;
-    VLane best[kLanes], check = hn::Zero(d);
-    VIndex at[kLanes];
-    for (int64_t p = planes; p < kLanes; ++p) best[p] = check, at[p] = hn::Zero(di);
-    for (int64_t p = 0; p < planes; ++p) {
-      Fetch(p);
-      const MaximumLanes lanes(x[p], n);
-      best[p] = lanes.best;
-      at[p] = lanes.at;
-      check = hn::Add(check, lanes.check);
-    }
-    HWY_ALIGN float most[hn::MaxLanes(DLane())];
-    hn::Store(FoldGroup(best, [](VLane a, VLane b) HWY_ATTR { return Larger(b, a); }), d, most);
-    const VIndex last = hn::Set(di, std::numeric_limits<int32_t>::max());  // as in MaximumOfRun
-    for (int64_t p = 0; p < kLanes; ++p) {
-      at[p] = hn::IfThenElse(hn::RebindMask(di, hn::Eq(best[p], hn::Set(d, most[p]))), at[p], last);
-    }
-    *positions = FoldGroup(at, [](VIndex a, VIndex b) HWY_ATTR { return hn::Min(a, b); });
-    return hn::AllFalse(d, hn::IsNaN(check));
-  }
-  // The largest pixels; false as above.
+  // The largest pixels. False if there may be a NaN: then nothing else is said.
   HWY_INLINE bool Maxima(VLane* most) const {
     const DLane d;
     VLane best[kLanes], check = hn::Zero(d);
     for (int64_t p = planes; p < kLanes; ++p) best[p] = check;
     for (int64_t p = 0; p < planes; ++p) {
       Fetch(p);
-      const MaximumLanes lanes(x[p], n);
-      best[p] = lanes.best;
-      check = hn::Add(check, lanes.check);
+      best[p] = MaximaInLanes(x[p], n, &check);
     }
     *most = FoldGroup(best, [](VLane a, VLane b) HWY_ATTR { return Larger(b, a); });
     return hn::AllFalse(d, hn::IsNaN(check));
+  }
+  // Where the first largest pixels are, or the first NaNs.
+  HWY_INLINE void Positions(int32_t* positions) const {
+    const DLane d;
+    VLane most;
+    HWY_ALIGN float each[hn::MaxLanes(DLane())];
+    const bool found = Maxima(&most);
+    hn::Store(most, d, each);
+    for (int64_t p = 0; p < planes; ++p) {
+      const int64_t at = HWY_LIKELY(found) ? FirstEqual(x[p], n, hn::Set(d, each[p])) : MaximumOfRun(x[p], n).position;
+      positions[p] = static_cast<int32_t>(at);
+    }
   }
 };
 

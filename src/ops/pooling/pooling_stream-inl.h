@@ -59,6 +59,35 @@ class PixelStream {
     waiting_ = hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(fill_)), waiting_, turned);
     fill_ += n;
     if (fill_ < kLanes) return;
+    Leave();
+    fill_ -= kLanes;
+    waiting_ = turned;
+  }
+  // make(i) for the vectors i = 0, kLanes, ... of n pixels: what does not change from one to the next is made once.
+  template <class Make>
+  HWY_INLINE void AppendRun(int64_t n, const Make& make) {
+    const DLane d;
+    const auto turns = hn::SetTableIndices(d, kTurns.lane + kLanes - fill_);
+    const MLane before = hn::FirstN(d, static_cast<size_t>(fill_));
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      const VLane turned = hn::TableLookupLanes(make(i), turns);
+      waiting_ = hn::IfThenElse(before, waiting_, turned);
+      Leave();
+      waiting_ = turned;
+    }
+    if (i < n) Append(make(i), n - i);
+  }
+  // Must be called before the stream goes.
+  HWY_INLINE void Finish() {
+    Flush();
+    if (around_caches_) hwy::FlushStream();
+  }
+
+ private:
+  // The waiting vector is whole.
+  HWY_INLINE void Leave() {
+    const DLane d;
     if (HWY_UNLIKELY(head_ != 0)) {
       StoreLanes(waiting_, head_, kLanes, vector_);
       head_ = 0;
@@ -68,16 +97,7 @@ class PixelStream {
       hn::Store(waiting_, d, vector_);
     }
     vector_ += kLanes;
-    fill_ -= kLanes;
-    waiting_ = turned;
   }
-  // Must be called before the stream goes.
-  HWY_INLINE void Finish() {
-    Flush();
-    if (around_caches_) hwy::FlushStream();
-  }
-
- private:
   HWY_INLINE void Flush() {
     if (fill_ > head_) StoreLanes(waiting_, head_, fill_, vector_);
     vector_ = nullptr;
