@@ -34,51 +34,52 @@ HWY_INLINE V Never0Minus(V v) {  // as a sum from 0
   return hn::Add(v, hn::Zero(D()));
 }
 
-// The rows of one plane. Rows of windows that do not exist hand down 0.
+// The rows of one plane. Kernels keep a copy: gcc would read the numbers again after every store of a vector.
 struct Plane {
   const PoolingGeometry& g;
-  const float *x, *dy;
-  const int32_t* index;
+  int64_t width, height, across, down;  // pixels; windows
+  M pixel[2], window, word[2];  // lanes of vectors of a row in memory: of pixels, of windows, of words of indices
+  const float *x = nullptr, *dy = nullptr;
+  const int32_t* index = nullptr;
 
+  explicit HWY_INLINE Plane(const PoolingBackward& call)
+      : g(call.problem.geometry), width(g.x.in), height(g.y.in), across(g.x.out), down(g.y.out) {
+    const int64_t words = across * (call.index.wide ? 2 : 1);
+    window = Lanes(across);
+    for (int k = 0; k < 2; ++k) pixel[k] = Lanes(width - k * kLanes), word[k] = Lanes(words - k * kLanes);
+  }
+  static HWY_INLINE M Lanes(int64_t n) {
+    return hn::FirstN(D(), static_cast<size_t>(std::clamp<int64_t>(n, 0, kLanes)));
+  }
+  // The lanes `some`, of which n may be left, 0 in others.
+  template <class DT>
+  static HWY_INLINE hn::Vec<DT> Load(DT d, const hn::TFromD<DT>* from, M some, int64_t n) {
+    if constexpr (MaskedAccessIsExact<float>()) return hn::MaskedLoad(hn::RebindMask(d, some), d, from);
+    if (n >= kLanes) return hn::LoadU(d, from);
+    return n > 0 ? LoadPartial(d, from, static_cast<size_t>(n)) : hn::Zero(d);
+  }
+
+  // The rows wy of windows and y of pixels are there.
   HWY_INLINE V Gradients(int64_t wy) const {
-    const float* row = dy + wy * g.x.out;
-    if (wy < 0 || wy >= g.y.out) return hn::Zero(D());
+    const float* row = dy + wy * across;
     FetchAhead(row);
-    return Never0Minus(LoadLanes(row, g.x.out, hn::Zero(D())));
+    return Never0Minus(Load(D(), row, window, across));
   }
-  // Vector k of a row of pixels, `other` outside.
-  HWY_INLINE V Pixels(int64_t y, int64_t k, V other) const {
-    if (y < 0 || y >= g.y.in) return other;
-    return LoadLanes(x + y * g.x.in + k * kLanes, g.x.in - k * kLanes, other);
+  // Vector k of a row of pixels.
+  HWY_INLINE V Pixels(int64_t y, int k) const {
+    return Load(D(), x + y * width + k * kLanes, pixel[k], width - k * kLanes);
   }
-  // Indices less the positions of their windows: ty width + tx. kWords: an index's.
+  HWY_INLINE V PixelsOr(int64_t y, int k, V other) const { return hn::IfThenElse(pixel[k], Pixels(y, k), other); }
+  // Positions of maxima. kWords: an index's.
   template <int kWords>
-  HWY_INLINE VI Places(int64_t wy) const {
+  HWY_INLINE VI Positions(int64_t wy) const {
     const DI di;
-    const int64_t n = kWords * g.x.out;
+    const int64_t n = kWords * across;
     const int32_t* words = index + wy * n;
-    const auto load = [&](int64_t at) HWY_ATTR {
-      if (n - at >= kLanes) return hn::LoadU(di, words + at);
-      return n > at ? LoadPartial(di, words + at, static_cast<size_t>(n - at)) : hn::Zero(di);
-    };
-    VI low = load(0);
     FetchAhead(reinterpret_cast<const float*>(words), kWords * kLanes);
-    if constexpr (kWords == 2) low = hn::ConcatEven(di, load(kLanes), low);  // little-endian
-    VI first = hn::Iota(di, 0);
-    if (g.x.stride == 2) first = hn::Add(first, first);
-    return hn::Sub(low, hn::Add(first, hn::Set(di, static_cast<int32_t>(g.origin(0, wy)))));
-  }
-  // Whether there may be a NaN that > drops. Brings the plane to L1, too.
-  HWY_INLINE bool MayHaveNaN(Span rows) const {
-    const D d;
-    const float* from = x + rows.begin * g.x.in;
-    const int64_t n = rows.size() * g.x.in;
-    V check = hn::Zero(d);
-    for (int64_t i = 0; i < n; i += kLanes) {
-      FetchAhead(from + i, kLanes);
-      check = hn::Add(check, LoadLanes(from + i, n - i, hn::Zero(d)));
-    }
-    return !hn::AllFalse(d, hn::IsNaN(check));
+    const VI low = Load(di, words, word[0], n);
+    if constexpr (kWords == 1) return low;
+    return hn::ConcatEven(di, Load(di, words + kLanes, word[1], n - kLanes), low);  // little-endian
   }
 };
 
@@ -99,16 +100,22 @@ HWY_NOINLINE V NormsOneByOne(const Plane& p, int64_t wy) {
 }
 // bits() are all bits of the windows' pixels: 0 is told from an underflow.
 template <class Bits>
-HWY_INLINE V ShareOfNorm(const Plane& p, int64_t wy, V squares, const Bits& bits) {
+HWY_INLINE V Norms(const Plane& p, int64_t wy, V squares, const Bits& bits) {
   const D d;
-  const M safe = hn::And(hn::Ge(squares, hn::Set(d, kNormLow)), hn::Le(squares, hn::Set(d, kNormHigh)));
+  const hn::RebindToUnsigned<D> du;
+  // Positive numbers have the order of their bits: one comparison, which a NaN fails, too.
+  const auto low = hn::BitCast(du, hn::Set(d, kNormLow)), high = hn::BitCast(du, hn::Set(d, kNormHigh));
+  const M out = hn::RebindMask(d, hn::Gt(hn::Sub(hn::BitCast(du, squares), low), hn::Sub(high, low)));
   V norms = hn::Sqrt(squares);
-  M unsafe = hn::AndNot(safe, hn::FirstN(d, static_cast<size_t>(p.g.x.out)));
+  M unsafe = hn::And(out, p.window);
   if (HWY_UNLIKELY(!hn::AllFalse(d, unsafe))) {
     unsafe = hn::AndNot(hn::Eq(hn::Abs(bits()), hn::Zero(d)), unsafe);
     if (!hn::AllFalse(d, unsafe)) norms = hn::IfThenElse(unsafe, NormsOneByOne(p, wy), norms);
   }
-  return hn::IfThenZeroElse(hn::Eq(norms, hn::Zero(d)), Never0Minus(hn::Div(p.Gradients(wy), norms)));
+  return norms;
+}
+HWY_INLINE V ShareOf(V gradients, V norms) {
+  return hn::IfThenZeroElse(hn::Eq(norms, hn::Zero(D())), Never0Minus(hn::Div(gradients, norms)));
 }
 HWY_INLINE V Product(V sum, V pixel) {  // 0 also where the pixel is inf
   return hn::IfThenZeroElse(hn::Eq(sum, hn::Zero(D())), hn::Mul(pixel, sum));
@@ -118,11 +125,12 @@ template <class Kernel>
 HWY_INLINE void ForEach(const PoolingBackward& call, Range planes, Span rows, const Kernel& kernel) {
   PixelStream stream(call.stream);
   PlaneNumber at(planes.begin, call.problem.channels);
+  Plane p(call);
   for (size_t i = planes.begin; i < planes.end; ++i, at.next()) {
-    Plane p{call.problem.geometry, nullptr, static_cast<const float*>(call.dy.at(at.sample, at.channel)), nullptr};
+    p.dy = static_cast<const float*>(call.dy.at(at.sample, at.channel));
     if (call.x.data) p.x = static_cast<const float*>(call.x.at(at.sample, at.channel));
     if (call.index.data) p.index = static_cast<const int32_t*>(call.index.at(at.sample, at.channel));
-    stream.Start(static_cast<float*>(call.dx.at(at.sample, at.channel)) + rows.begin * p.g.x.in);
+    stream.Start(static_cast<float*>(call.dx.at(at.sample, at.channel)) + rows.begin * p.width);
     kernel(p, &stream);
   }
   stream.Finish();

@@ -43,9 +43,11 @@ HWY_INLINE TwoRows ToMaxima(V a, V b, V c, V e, V g) {
 }
 struct PairMaxima {
   HWY_INLINE TwoRows operator()(const Plane& p, int64_t wy) const {
-    const V a = p.Pixels(2 * wy, 0, LowestLanes()), b = p.Pixels(2 * wy, 1, LowestLanes());
-    const V c = p.Pixels(2 * wy + 1, 0, LowestLanes()), e = p.Pixels(2 * wy + 1, 1, LowestLanes());
-    FetchAhead(p.x + 2 * wy * p.g.x.in, 4 * kLanes);
+    const bool last = 2 * wy + 1 == p.height;  // there is no lower row
+    const V a = p.PixelsOr(2 * wy, 0, LowestLanes()), b = p.PixelsOr(2 * wy, 1, LowestLanes());
+    V c = LowestLanes(), e = c;
+    if (HWY_LIKELY(!last)) c = p.PixelsOr(2 * wy + 1, 0, c), e = p.PixelsOr(2 * wy + 1, 1, e);
+    FetchAhead(p.x + 2 * wy * p.width, 4 * kLanes);
     const V check = hn::Add(hn::Add(a, b), hn::Add(c, e)), g = p.Gradients(wy);
     if (HWY_LIKELY(hn::AllFalse(D(), hn::IsNaN(check)))) return ToMaxima<false>(a, b, c, e, g);
     return ToMaxima<true>(a, b, c, e, g);  // a NaN, or inf - inf
@@ -54,17 +56,18 @@ struct PairMaxima {
 template <int kWords>
 struct PairIndices {
   HWY_INLINE TwoRows operator()(const Plane& p, int64_t wy) const {
-    const VI place = p.Places<kWords>(wy);
+    const VI iota = hn::Iota(DI(), 0), first = hn::Add(hn::Add(iota, iota), Number(2 * wy * p.width));
+    const VI place = hn::Sub(p.Positions<kWords>(wy), first);
     const V g = p.Gradients(wy);
-    const int64_t width = p.g.x.in;
-    return FromTaps(KeepAt(place, Number(0), g), KeepAt(place, Number(1), g), KeepAt(place, Number(width), g),
-                    KeepAt(place, Number(width + 1), g));
+    return FromTaps(KeepAt(place, Number(0), g), KeepAt(place, Number(1), g), KeepAt(place, Number(p.width), g),
+                    KeepAt(place, Number(p.width + 1), g));
   }
 };
 struct PairAverage {
   V inverse;  // of the taps counted along x: a power of two, so that this is a division
   HWY_INLINE TwoRows operator()(const Plane& p, int64_t wy) const {
-    const V by = hn::Mul(inverse, hn::Set(D(), 1 / static_cast<float>(p.g.y.count(wy))));
+    const int64_t count = HWY_LIKELY(2 * wy + 1 < p.height) ? 2 : p.g.y.count(wy);
+    const V by = hn::Mul(inverse, hn::Set(D(), 1 / static_cast<float>(count)));
     const V c = Never0Minus(hn::Mul(p.Gradients(wy), by));
     return FromTaps(c, c, c, c);
   }
@@ -72,16 +75,17 @@ struct PairAverage {
 
 struct PairNorms {
   HWY_INLINE TwoRows operator()(const Plane& p, int64_t wy) const {
-    const V zero = hn::Zero(D());
-    const V a = p.Pixels(2 * wy, 0, zero), b = p.Pixels(2 * wy, 1, zero);
-    const V c = p.Pixels(2 * wy + 1, 0, zero), e = p.Pixels(2 * wy + 1, 1, zero);
-    FetchAhead(p.x + 2 * wy * p.g.x.in, 4 * kLanes);
+    const V a = p.Pixels(2 * wy, 0), b = p.Pixels(2 * wy, 1);
+    V c = hn::Zero(D()), e = c;
+    if (HWY_LIKELY(2 * wy + 1 < p.height)) c = p.Pixels(2 * wy + 1, 0), e = p.Pixels(2 * wy + 1, 1);
+    FetchAhead(p.x + 2 * wy * p.width, 4 * kLanes);
     const V left = hn::MulAdd(c, c, hn::Mul(a, a)), right = hn::MulAdd(e, e, hn::Mul(b, b));  // columns
     const auto bits = [&]() HWY_ATTR {
       const V low = hn::Or(a, c), high = hn::Or(b, e);
       return hn::Or(EvenLanes(low, high), OddLanes(low, high));
     };
-    const V share = ShareOfNorm(p, wy, hn::Add(EvenLanes(left, right), OddLanes(left, right)), bits);
+    const V norms = Norms(p, wy, hn::Add(EvenLanes(left, right), OddLanes(left, right)), bits);
+    const V share = ShareOf(p.Gradients(wy), norms);
     V low, high;
     TakeTurns(share, share, &low, &high);
     return {{Product(low, a), Product(low, c)}, {Product(high, b), Product(high, e)}};
@@ -89,13 +93,14 @@ struct PairNorms {
 };
 
 template <class Windows>
-HWY_INLINE void Pairs(const Plane& p, Span rows, const Windows& windows, PixelStream* stream) {
+HWY_INLINE void Pairs(const Plane& plane, Span rows, const Windows& windows, PixelStream* stream) {
   const D d;
+  const Plane p = plane;
   PixelStream to = *stream;
-  const int64_t first = std::min(p.g.x.in, kLanes), second = p.g.x.in - first;
+  const int64_t first = std::min(p.width, kLanes), second = p.width - first;
   for (int64_t y = rows.begin; y < rows.end; y += 2) {
     TwoRows pixels{{hn::Zero(d), hn::Zero(d)}, {hn::Zero(d), hn::Zero(d)}};
-    if (HWY_LIKELY(y / 2 < p.g.y.out)) pixels = windows(p, y / 2);
+    if (HWY_LIKELY(y / 2 < p.down)) pixels = windows(p, y / 2);
     for (int r = 0; r < 2 && y + r < rows.end; ++r) {
       to.Append(pixels.low[r], first);
       if (second > 0) to.Append(pixels.high[r], second);

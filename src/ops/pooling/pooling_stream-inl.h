@@ -1,8 +1,8 @@
 // Puts a run of pixels that follow each other in memory together in a register, whatever the length of its pieces.
 //
 // Every vector that leaves is aligned and whole, around the caches if asked: rows of 14 or 28 pixels would otherwise be
-// stores across cache lines, or a way through a buffer whose loads wait for several stores. It costs a permutation and
-// a blend a piece. Nothing outside the appended pixels is written. Loops work on a copy of their own: then it is
+// stores across cache lines, or a way through a buffer whose loads wait for several stores. It costs two permutations a
+// piece. Nothing outside the appended pixels is written. Loops work on a copy of their own: then it is
 // registers.
 
 #if defined(BNNS_OPS_POOLING_STREAM_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -32,14 +32,22 @@ HWY_NOINLINE inline void StoreLanes(VLane v, int64_t begin, int64_t end, float* 
   if (end > begin) std::memcpy(to + begin, lanes + begin, static_cast<size_t>(end - begin) * sizeof(float));
 }
 
-// From kLanes - k on: lane i comes from lane i - k, going round.
-struct LaneTurns {
+// From k on: lane i comes from lane i + k of two vectors; or of one, going round.
+struct LaneNumbers {
   int32_t lane[2 * kLanes];
-  constexpr LaneTurns() : lane() {
-    for (int64_t i = 0; i < 2 * kLanes; ++i) lane[i] = static_cast<int32_t>(i % kLanes);
+  constexpr explicit LaneNumbers(int64_t round) : lane() {
+    for (int64_t i = 0; i < 2 * kLanes; ++i) lane[i] = static_cast<int32_t>(i % round);
   }
 };
-constexpr LaneTurns kTurns;
+#if HWY_TARGET == HWY_AVX3
+constexpr LaneNumbers kNumbers(2 * kLanes);
+// Lanes [k, k + kLanes) of `low` and `high`, one after the other.
+HWY_INLINE VLane LanesFrom(int64_t k, VLane low, VLane high) {
+  return VLane{_mm512_permutex2var_ps(low.raw, _mm512_loadu_si512(kNumbers.lane + k), high.raw)};
+}
+#else
+constexpr LaneNumbers kTurns(kLanes);
+#endif
 
 class PixelStream {
  public:
@@ -54,28 +62,34 @@ class PixelStream {
   }
   // The first n lanes, 0 < n <= kLanes.
   HWY_INLINE void Append(VLane pixels, int64_t n) {
+#if HWY_TARGET == HWY_AVX3
+    if (fill_ + n >= kLanes) Leave(LanesFrom(kLanes - fill_, waiting_, pixels));
+    waiting_ = LanesFrom(n, waiting_, pixels);
+    fill_ = (fill_ + n) & (kLanes - 1);
+#else
     const DLane d;
     const VLane turned = hn::TableLookupLanes(pixels, hn::SetTableIndices(d, kTurns.lane + kLanes - fill_));
     waiting_ = hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(fill_)), waiting_, turned);
     fill_ += n;
     if (fill_ < kLanes) return;
-    Leave();
+    Leave(waiting_);
     fill_ -= kLanes;
     waiting_ = turned;
+#endif
   }
   // make(i) for the vectors i = 0, kLanes, ... of n pixels: what does not change from one to the next is made once.
   template <class Make>
   HWY_INLINE void AppendRun(int64_t n, const Make& make) {
-    const DLane d;
-    const auto turns = hn::SetTableIndices(d, kTurns.lane + kLanes - fill_);
-    const MLane before = hn::FirstN(d, static_cast<size_t>(fill_));
     int64_t i = 0;
+#if HWY_TARGET == HWY_AVX3
     for (; i + kLanes <= n; i += kLanes) {
-      const VLane turned = hn::TableLookupLanes(make(i), turns);
-      waiting_ = hn::IfThenElse(before, waiting_, turned);
-      Leave();
-      waiting_ = turned;
+      const VLane pixels = make(i);
+      Leave(LanesFrom(kLanes - fill_, waiting_, pixels));
+      waiting_ = pixels;
     }
+#else
+    for (; i + kLanes <= n; i += kLanes) Append(make(i), kLanes);
+#endif
     if (i < n) Append(make(i), n - i);
   }
   // Must be called before the stream goes.
@@ -85,27 +99,32 @@ class PixelStream {
   }
 
  private:
-  // The waiting vector is whole.
-  HWY_INLINE void Leave() {
+  // A whole vector.
+  HWY_INLINE void Leave(VLane pixels) {
     const DLane d;
     if (HWY_UNLIKELY(head_ != 0)) {
-      StoreLanes(waiting_, head_, kLanes, vector_);
+      StoreLanes(pixels, head_, kLanes, vector_);
       head_ = 0;
     } else if (around_caches_) {
-      hn::Stream(waiting_, d, vector_);
+      hn::Stream(pixels, d, vector_);
     } else {
-      hn::Store(waiting_, d, vector_);
+      hn::Store(pixels, d, vector_);
     }
     vector_ += kLanes;
   }
   HWY_INLINE void Flush() {
-    if (fill_ > head_) StoreLanes(waiting_, head_, fill_, vector_);
+#if HWY_TARGET == HWY_AVX3
+    const VLane pixels = LanesFrom(kLanes - fill_, waiting_, waiting_);
+#else
+    const VLane pixels = waiting_;
+#endif
+    if (fill_ > head_) StoreLanes(pixels, head_, fill_, vector_);
     vector_ = nullptr;
     head_ = fill_ = 0;
   }
 
   bool around_caches_;
-  VLane waiting_;                // lanes [head_, fill_) belong at vector_
+  VLane waiting_;                // lanes [head_, fill_) belong at vector_; on AVX-512 they are the last ones of fill_
   float* vector_ = nullptr;      // aligned to a vector
   int64_t head_ = 0, fill_ = 0;  // less than kLanes
 };
