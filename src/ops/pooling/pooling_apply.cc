@@ -19,7 +19,7 @@ constexpr const char* kOp = "pooling";
 constexpr size_t kTaskBytes = 256 * 1024, kLongTaskBytes = 2048 * 1024;
 // Results larger than this, a quarter of a usual L3, are written around the caches: their readers find little of them
 // there, and writing through the caches reads every line first.
-constexpr size_t kStreamBytes = 8u << 20;
+constexpr size_t kStreamBytes = 4u << 20;
 
 Planes planes_of(const Tensor& t, const void* data, size_t batch_stride) {
   return {const_cast<void*>(data),           t.type,
