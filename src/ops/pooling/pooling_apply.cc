@@ -259,7 +259,9 @@ void PoolingFilter::backward(const BackwardCall& call, const PoolingIndices& ind
     } else if (g.is_global()) {
       run(g.y.in, false, [&](Range planes, Span) { pooling_backward_global(b, planes); });
     } else if (pooling_backward_is_narrow(b)) {
-      const auto kernel = g.x.kernel == 2 ? pooling_backward_narrow_pairs : pooling_backward_narrow_neighbours;
+      const auto kernel = g.x.kernel == 2   ? pooling_backward_narrow_pairs
+                          : g.x.stride == 2 ? pooling_backward_narrow_halves
+                                            : pooling_backward_narrow_neighbours;
       run(g.y.in, true, [&](Range planes, Span rows) { kernel(b, planes, rows); });
     } else if (!is_max && pooling_backward_doubles(b)) {
       run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_double(b, planes, rows); });

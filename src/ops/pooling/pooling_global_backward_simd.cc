@@ -200,7 +200,9 @@ class SmallPlanes {
     const DIndex di;
     const auto write = [&](auto pixels_at) HWY_ATTR {
       PixelStream to = *stream;
-      to.AppendRun(n, [&](int64_t i) HWY_ATTR { return pixels_at(i, hn::SetTableIndices(d, plane_ + i)); });
+      int64_t i = 0;
+      for (; i + kLanes <= n; i += kLanes) to.Append(pixels_at(i, hn::SetTableIndices(d, plane_ + i)));
+      if (i < n) to.Append(pixels_at(i, hn::SetTableIndices(d, plane_ + i)), n - i);
       *stream = to;
     };
     if (function_ == PoolingFunction::average) {

@@ -80,15 +80,6 @@ HWY_INLINE void NeighboursNorm(const Plane& plane, Span rows, PixelStream* strea
   *stream = to;
 }
 
-// sum + (place == at ? g : 0); no sum is -0.
-HWY_INLINE V AddAt(V sum, VI place, VI at, V g) {
-#if HWY_TARGET == HWY_AVX3
-  return V{_mm512_mask_add_ps(sum.raw, _mm512_cmpeq_epi32_mask(place.raw, at.raw), sum.raw, g.raw)};
-#else
-  return hn::Add(sum, KeepAt(place, at, g));
-#endif
-}
-
 template <int kWords>
 HWY_INLINE void NeighboursByIndex(const Plane& plane, Span rows, PixelStream* stream) {
   const Plane p = plane;
@@ -206,7 +197,8 @@ void NarrowNeighbourPlanes(const PoolingBackward& call, Range planes, Span rows)
 bool NarrowFits(const PoolingBackward& call) {
   const PoolingGeometry& g = call.problem.geometry;
   const bool by_index = call.index.data != nullptr;
-  const bool shape = (g.halves() && g.x.kernel == 2 && g.x.in <= 2 * kLanes) || (g.neighbours() && g.x.in <= kLanes);
+  const bool shape = (g.halves() && g.x.kernel == 2 && g.x.in <= 2 * kLanes) || (g.neighbours() && g.x.in <= kLanes) ||
+                     (g.halves() && g.x.kernel == 3 && by_index && g.x.in <= 4 * kLanes);
   return shape && call.activation.is_identity() && !call.accumulate && call.dx.is_packed(g.x.in) &&
          call.dy.is_packed(g.x.out) && (!call.x.data || call.x.is_packed(g.x.in)) &&
          (!by_index || (call.index_in_windows && call.index.column == 1 && call.index.row == g.x.out));

@@ -77,20 +77,14 @@ class PixelStream {
     waiting_ = turned;
 #endif
   }
-  // make(i) for the vectors i = 0, kLanes, ... of n pixels: what does not change from one to the next is made once.
-  template <class Make>
-  HWY_INLINE void AppendRun(int64_t n, const Make& make) {
-    int64_t i = 0;
+  // All lanes.
+  HWY_INLINE void Append(VLane pixels) {
 #if HWY_TARGET == HWY_AVX3
-    for (; i + kLanes <= n; i += kLanes) {
-      const VLane pixels = make(i);
-      Leave(LanesFrom(kLanes - fill_, waiting_, pixels));
-      waiting_ = pixels;
-    }
+    Leave(LanesFrom(kLanes - fill_, waiting_, pixels));
+    waiting_ = pixels;
 #else
-    for (; i + kLanes <= n; i += kLanes) Append(make(i), kLanes);
+    Append(pixels, kLanes);
 #endif
-    if (i < n) Append(make(i), n - i);
   }
   // Must be called before the stream goes.
   HWY_INLINE void Finish() {
