@@ -186,12 +186,12 @@ void pooling_backward_gather(const PoolingBackward& call, Range planes, Span row
 bool pooling_backward_doubles(const PoolingBackward& call) noexcept;
 void pooling_backward_double(const PoolingBackward& call, Range planes, Span rows) noexcept;
 inline constexpr int64_t kPairColumns = 960;  // of dx: two rows fit a RowWriter
-// dx of Max, Average and L2Norm of narrow planes of plain f32: 2 x 2 with stride 2, or 3 x 3 with stride 1, and of Max
-// by index 3 x 3 with stride 2. To the bits of the others.
+// dx of Max, Average and L2Norm of narrow planes of plain f32: 2 x 2 with stride 2, or 3 x 3 with stride 1; of Max also
+// 3 x 3 with stride 2. To the bits of the others.
 bool pooling_backward_is_narrow(const PoolingBackward& call) noexcept;
 void pooling_backward_narrow_pairs(const PoolingBackward& call, Range planes, Span rows) noexcept;
 void pooling_backward_narrow_neighbours(const PoolingBackward& call, Range planes, Span rows) noexcept;
-void pooling_backward_narrow_halves(const PoolingBackward& call, Range planes, Span rows) noexcept;  // Max by index
+void pooling_backward_narrow_halves(const PoolingBackward& call, Range planes, Span rows) noexcept;  // Max
 // dx of Max over 3 x 3 windows where halves() or neighbours(), by pixels and by indices that are in their windows.
 bool pooling_backward_routes(const PoolingGeometry& geometry) noexcept;
 void pooling_backward_route(const PoolingBackward& call, Range planes, Span rows) noexcept;

@@ -196,9 +196,9 @@ void NarrowNeighbourPlanes(const PoolingBackward& call, Range planes, Span rows)
 
 bool NarrowFits(const PoolingBackward& call) {
   const PoolingGeometry& g = call.problem.geometry;
-  const bool by_index = call.index.data != nullptr;
+  const bool by_index = call.index.data != nullptr, is_max = call.problem.function == PoolingFunction::max;
   const bool shape = (g.halves() && g.x.kernel == 2 && g.x.in <= 2 * kLanes) || (g.neighbours() && g.x.in <= kLanes) ||
-                     (g.halves() && g.x.kernel == 3 && by_index && g.x.in <= 4 * kLanes);
+                     (g.halves() && g.x.kernel == 3 && is_max && g.x.in <= 4 * kLanes);
   return shape && call.activation.is_identity() && !call.accumulate && call.dx.is_packed(g.x.in) &&
          call.dy.is_packed(g.x.out) && (!call.x.data || call.x.is_packed(g.x.in)) &&
          (!by_index || (call.index_in_windows && call.index.column == 1 && call.index.row == g.x.out));
