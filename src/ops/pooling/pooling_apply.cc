@@ -45,10 +45,11 @@ Tensor as_image(const Tensor& t, const Tensor& like, const char* field) {
 }
 
 // Runs work(planes, rows) over all planes of a batch: several small planes a task, or bands of rows of a large one.
-// Where `bands` is false a plane is never divided.
+// Where `bands` is false a plane is never divided. `backwards`: each thread takes its share of the planes from the last
+// one on, so that those that it takes first the next time are still in its caches.
 template <class Work>
 void for_each_plane(const Options& options, const PoolingProblem& problem, size_t batch, int64_t rows, bool bands,
-                    Work&& work) {
+                    bool backwards, Work&& work) {
   const PoolingGeometry& g = problem.geometry;
   const size_t planes = batch * static_cast<size_t>(problem.channels);
   const size_t bytes = static_cast<size_t>(g.x.in * g.y.in + g.x.out * g.y.out) * sizeof(float);  // of a plane
@@ -58,7 +59,12 @@ void for_each_plane(const Options& options, const PoolingProblem& problem, size_
   const int64_t band = static_cast<int64_t>(round_up(div_up(static_cast<size_t>(rows), pieces), 2));  // whole pairs
   const size_t group = pieces > 1 ? 1 : std::clamp<size_t>(share / bytes, 1, planes);
   const size_t tasks = pieces > 1 ? planes * pieces : div_up(planes, group);
-  parallel_for(tasks, threads_for(options.n_threads, tasks, total), [&](size_t task, size_t) {
+  const size_t threads = threads_for(options.n_threads, tasks, total);
+  parallel_for(tasks, threads, [&](size_t task, size_t) {
+    if (backwards) {  // parallel_for begins with tasks [tasks k / threads, tasks (k + 1) / threads) on thread k
+      const size_t k = ((task + 1) * threads - 1) / tasks;
+      task = tasks * k / threads + tasks * (k + 1) / threads - 1 - task;
+    }
     if (pieces == 1) return work(Range{task * group, std::min(planes, (task + 1) * group)}, Span{0, rows});
     const int64_t first = static_cast<int64_t>(task % pieces) * band;
     const Span some{std::min(first, rows), std::min(first + band, rows)};
@@ -105,11 +111,9 @@ IndexPlanes PoolingFilter::check_indices(const PoolingIndices& indices, size_t b
 IndexCheck PoolingFilter::check_positions(const IndexPlanes& index, size_t batch) const {
   const PoolingProblem& problem = layer_.problem;
   const PoolingGeometry& g = problem.geometry;
-  const size_t all = batch * static_cast<size_t>(problem.channels);
   std::atomic<bool> in_plane{true}, in_rows{true}, in_windows{true};
-  for_each_plane(options_, problem, batch, g.y.out, false, [&](Range planes, Span) {
-    // The last planes first: those that are used first are still in the caches then.
-    const IndexCheck check = pooling_check_indices(problem, index, {all - planes.end, all - planes.begin});
+  for_each_plane(options_, problem, batch, g.y.out, false, true, [&](Range planes, Span) {
+    const IndexCheck check = pooling_check_indices(problem, index, planes);
     if (!check.in_plane) in_plane.store(false, std::memory_order_relaxed);
     if (!check.in_rows) in_rows.store(false, std::memory_order_relaxed);
     if (!check.in_windows) in_windows.store(false, std::memory_order_relaxed);
@@ -161,13 +165,13 @@ void PoolingFilter::forward(size_t batch, const void* in, size_t in_stride, void
   call.stream = is_large(layer_.y, batch);
   if (unmax) {
     call.index_in_rows = check_positions(call.index, batch).in_rows;
-    for_each_plane(options_, problem, batch, g.y.in, true,
+    for_each_plane(options_, problem, batch, g.y.in, true, false,
                    [&](Range planes, Span rows) { pooling_unmax_forward(call, planes, rows); });
   } else if (g.is_global()) {
-    for_each_plane(options_, problem, batch, g.y.out, false,
+    for_each_plane(options_, problem, batch, g.y.out, false, false,
                    [&](Range planes, Span) { pooling_forward_global(call, planes); });
   } else {
-    for_each_plane(options_, problem, batch, g.y.out, true,
+    for_each_plane(options_, problem, batch, g.y.out, true, false,
                    [&](Range planes, Span rows) { pooling_forward(call, planes, rows); });
   }
 }
@@ -249,7 +253,7 @@ void PoolingFilter::backward(const BackwardCall& call, const PoolingIndices& ind
   const PoolingGeometry& g = b.problem.geometry;
   if (call.in_delta && call.batch) {
     const auto run = [&](int64_t rows, bool bands, auto kernel) {
-      for_each_plane(options_, b.problem, call.batch, rows, bands, kernel);
+      for_each_plane(options_, b.problem, call.batch, rows, bands, false, kernel);
     };
     // The implementations, the first that accepts the problem; the last one takes anything.
     const bool is_max = b.problem.function == PoolingFunction::max, by_index = b.index.data != nullptr;
