@@ -113,7 +113,7 @@ HWY_INLINE VI LoadPositions(const int32_t* words, int64_t n) {
 
 // The norms of a row of windows from their sums of squares, which are again made in double where they are not in the
 // range of f32.
-HWY_NOINLINE V NormsOneByOne(const Plane& p, int64_t wy) {
+HWY_MAYBE_UNUSED HWY_NOINLINE V NormsOneByOne(const Plane& p, int64_t wy) {
   HWY_ALIGN float norms[hn::MaxLanes(D())] = {};
   const PixelSource source{p.x, BNNSDataTypeFloat32, 1, p.g.x.in, {0, p.g.x.in}, {0, p.g.y.in}};
   for (int64_t i = 0; i < p.g.x.out; ++i) pooling_window(PoolingFold::norm, p.g, source, i, wy, norms + i, nullptr);
