@@ -11,9 +11,11 @@ namespace bnns {
 namespace {
 
 constexpr size_t kManyTaps = 16, kManySamples = 8, kMostRowsManyTaps = 56;  // with so many of both: more
-constexpr size_t kSampleFlat = 768;                                         // of a block of several samples
-constexpr size_t kSampleBlocks = 8;                                         // that a batch is cut into at least
-constexpr size_t kStreamBytes = 4u << 20;                                   // targets from here on go around the caches
+constexpr size_t kMostTiles = kMostRowsManyTaps / kFewRows;
+constexpr size_t kSampleFlat = 768;        // of a block of several samples
+constexpr size_t kSampleBlocks = 8;        // that a batch is cut into at least
+constexpr size_t kStreamBytes = 4u << 20;  // targets from here on go around the caches
+constexpr size_t kStreamBlock = 192;  // numbers of each row that leave at once: the stores run on under the next sums
 
 ptrdiff_t lowest(const PatchAxis& a) {
   return a.offset + std::min<ptrdiff_t>(0, (static_cast<ptrdiff_t>(a.taps) - 1) * a.tap);
@@ -128,7 +130,9 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
   const FewSlab slab(y, x, channels, compact_pays(y, x, rows), batch);
   const size_t taps = y.taps * x.taps, depth = channels * taps;
   const size_t row_blocks = div_up(y.pixels, slab.rows), blocks = row_blocks * (batch / slab.samples);
-  const size_t tiles = div_up(rows, kFewRows), tile_rows = div_up(rows, tiles), width = x.pixels;
+  const bool far = channels * taps * 16 > kFewNear;  // of a vector's taps
+  const size_t tiles = div_up(rows, far ? kFewTallRows : kFewRows), width = x.pixels;
+  const auto first_row = [&](size_t tile) { return rows * tile / tiles; };
   const bool only_sink = target.sink && target.sink->instead_of_target;
   const bool direct = !only_sink && target.plain() && !target.accumulate && x.target_step == 1 && y.target_step == 1 &&
                       target.tensor->stride[1] == width;
@@ -138,7 +142,7 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
   threads = threads_for(threads, groups * blocks, batch * groups * rows * depth * y.pixels * width / 2);
 
   const size_t a_floats = round_up(groups * rows * depth, 16), offset_floats = round_up(2 * taps, 16);
-  const size_t slab_floats = slab.floats(channels), flat_stride = round_up(slab.flat, 16) + 128 + 16;
+  const size_t slab_floats = slab.floats(channels), flat_stride = round_up(slab.flat, 16) + 16;
   const size_t dense_stride = slab.rows * width;
   const size_t own_floats =
       slab_floats + slab.room_floats(x) + rows * flat_stride + (direct ? 0 : round_up(rows * dense_stride, 16));
@@ -149,7 +153,7 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
 
   // Weights as the tiles read them: [group][tile][channel][tap][row of the tile].
   parallel_for(groups * tiles, threads_for(threads, groups * tiles, groups * rows * depth), [&](size_t task, size_t) {
-    const size_t group = task / tiles, r0 = task % tiles * tile_rows, r1 = std::min(rows, r0 + tile_rows);
+    const size_t group = task / tiles, r0 = first_row(task % tiles), r1 = first_row(task % tiles + 1);
     float* to = a + (group * rows + r0) * depth;
     const float* base = weights.data + static_cast<ptrdiff_t>(group) * weights.group;
     for (size_t c = 0; c < channels; ++c) {
@@ -170,23 +174,30 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
     float *slab_room = own + slab_floats, *sums = slab_room + slab.room_floats(x);
     float* staged = sums + rows * flat_stride;
     slab.fill(source, y, x, n0, group * channels, channels, u0, u1, own, slab_room);
-    FewTile tile;
-    tile.channels = channels, tile.taps = taps;
-    tile.flat = slab.flat_of(u1 - u0, width);
-    tile.x = own, tile.channel_stride = slab.channel_stride, tile.offset = offset;
-    tile.y_stride = flat_stride;
     const size_t count = (u1 - u0) * width;
-    for (size_t r0 = 0; r0 < rows; r0 += tile_rows) {
-      tile.rows = std::min(tile_rows, rows - r0);
-      tile.a = a + (group * rows + r0) * depth;
-      tile.y = stream ? sums : sums + r0 * flat_stride;
-      few_tile(tile);
-      for (size_t r = 0; r < tile.rows && stream; ++r) {
-        const size_t channel = group * rows + r0 + r;
-        finish_values(target, channel, sums + r * flat_stride, count);
-        stream_values(sums + r * flat_stride, count,
-                      static_cast<float*>(target.data) + n0 * target.batch_stride + channel * target.tensor->stride[2] +
-                          u0 * width);
+    FewTile tile[kMostTiles];
+    for (size_t i = 0; i < tiles; ++i) {
+      const size_t r0 = first_row(i);
+      tile[i].rows = first_row(i + 1) - r0, tile[i].channels = channels, tile[i].taps = taps;
+      tile[i].flat = slab.flat_of(u1 - u0, width);
+      tile[i].x = own, tile[i].channel_stride = slab.channel_stride, tile[i].offset = offset;
+      tile[i].a = a + (group * rows + r0) * depth, tile[i].a_stride = taps * tile[i].rows;
+      tile[i].y = sums + r0 * flat_stride, tile[i].y_stride = flat_stride;
+    }
+    for (size_t i = 0; i < tiles && !stream; ++i) few_tile(tile[i]);
+    for (size_t i = 0; i < tiles && stream; ++i) {
+      for (size_t j = 0; j < count; j += kStreamBlock) {
+        const size_t some = std::min(kStreamBlock, count - j);
+        FewTile part = tile[i];
+        part.x += j, part.y = sums, part.flat = some;
+        few_tile(part);
+        for (size_t r = 0; r < part.rows; ++r) {
+          const size_t channel = group * rows + first_row(i) + r;
+          finish_values(target, channel, sums + r * flat_stride, some);
+          stream_values(sums + r * flat_stride, some,
+                        static_cast<float*>(target.data) + n0 * target.batch_stride +
+                            channel * target.tensor->stride[2] + u0 * width + j);
+        }
       }
     }
     if (stream) return stream_end();

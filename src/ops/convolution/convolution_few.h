@@ -94,21 +94,25 @@ void few_copy_source(const ImageSource& source, size_t n, size_t c, Range rows, 
 
 // ---- kernels ------------------------------------------------------------------------------------------------------
 
-inline constexpr size_t kFewRows = 8;  // of a tile
+inline constexpr size_t kFewRows = 8;         // of a tile, by three vectors or more
+inline constexpr size_t kFewTallRows = 13;    // of one by two: for sources beyond L1, which are read less often then
+inline constexpr size_t kFewNear = 6 * 1024;  // floats of a source that stay in L1: 24 KB
 
-// y[r * y_stride + j] = sum over channels and taps, in order, of a[(c * taps + t) * rows + r] * x[c * channel_stride +
-// offset[t] + j] for j < flat; up to 128 more are read and written.
+// y[r * y_stride + j] = sum over channels and taps, in order, of a[c * a_stride + t * rows + r] * x[c * channel_stride
+// + offset[t] + j] for j < flat, rounded up to a multiple of 16.
 struct FewTile {
   size_t rows = 0, channels = 0, taps = 0, flat = 0;
   const float* x = nullptr;
   size_t channel_stride = 0;
   const ptrdiff_t* offset = nullptr;
   const float* a = nullptr;
+  size_t a_stride = 0;
   float* y = nullptr;
   size_t y_stride = 0;
   bool add = false;  // y += the sum, for j < flat only
-  // Memory that will be read soon: asked for a line at a time.
+  // Memory that will be read soon: asked for some lines at a time.
   const float *ahead = nullptr, *ahead_end = nullptr;
+  size_t ahead_lines = 1;
 };
 void few_tile(FewTile& tile) noexcept;  // moves ahead
 
@@ -137,6 +141,7 @@ struct FewDots {
   const ptrdiff_t* offset = nullptr;
   float* lanes = nullptr;
   const float *ahead = nullptr, *ahead_end = nullptr;  // as above
+  size_t ahead_lines = 1;
 };
 void few_dots(FewDots& dots) noexcept;
 // sum[i] = sum of the 16 lanes of each of n, a multiple of 4.

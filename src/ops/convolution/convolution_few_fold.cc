@@ -20,7 +20,7 @@ void few_fold(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows
   const size_t row_blocks = div_up(y.pixels, slab.rows), width = x.pixels, depth = channels * y.taps * x.taps;
   threads = threads_for(threads, batch * groups * row_blocks, batch * groups * rows * depth * y.pixels * width / 2);
   const size_t a_floats = round_up(groups * rows * depth, 16), offset_floats = round_up(2 * y.taps, 16);
-  const size_t slab_floats = slab.floats(channels), plane = round_up(slab.rows * slab.length, 16) + 128 + 16;
+  const size_t slab_floats = slab.floats(channels), plane = round_up(slab.rows * slab.length, 16) + 16;
   const size_t out_floats = round_up(slab.rows * width, 16);
   const size_t own_floats = slab_floats + slab.room_floats(x) + x.taps * plane + out_floats;
   ScratchShelf::Lease room(scratch, scratch_bytes(threads, own_floats, a_floats + offset_floats));
@@ -55,7 +55,7 @@ void few_fold(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows
       FewTile tile;
       tile.rows = x.taps, tile.channels = channels, tile.taps = y.taps, tile.flat = (u1 - u0) * slab.length;
       tile.x = own, tile.channel_stride = slab.channel_stride, tile.offset = offset;
-      tile.a = a + r * depth;
+      tile.a = a + r * depth, tile.a_stride = y.taps * x.taps;
       tile.y = planes, tile.y_stride = plane;
       few_tile(tile);
       float* values = planes + x.taps * plane;

@@ -8,7 +8,8 @@
 namespace bnns {
 namespace {
 
-constexpr size_t kPhases = 2;  // of an axis
+constexpr size_t kPhases = 2;       // of an axis
+constexpr size_t kNearBlock = 112;  // numbers of a block in L1: a tile of 3 rows
 
 // An axis that reads what both phases read.
 PatchAxis unite(const PatchAxis& a, const PatchAxis& b) {
@@ -18,6 +19,31 @@ PatchAxis unite(const PatchAxis& a, const PatchAxis& b) {
   all.offset = std::max(a.offset, b.offset);
   all.taps = static_cast<size_t>(all.offset - std::min(low(a), low(b)) + 1);
   return all;
+}
+
+// Several tiles on one source: kNearBlock numbers of so many channels at a time as stay in L1, where a channel's take
+// `floats`.
+void run_tiles(FewTile* tiles, size_t count, size_t floats) {
+  const size_t channels = tiles->channels, some = std::max<size_t>(1, kFewNear / floats);
+  if (count == 1 || some >= channels) {
+    for (size_t i = 0; i < count; ++i) few_tile(tiles[i]);
+    return;
+  }
+  const size_t parts = div_up(channels, some);
+  size_t flat = 0;
+  for (size_t i = 0; i < count; ++i) flat = std::max(flat, tiles[i].flat);
+  for (size_t j = 0; j < flat; j += kNearBlock) {
+    for (size_t part = 0; part < parts; ++part) {
+      const size_t c0 = channels * part / parts, c1 = channels * (part + 1) / parts;
+      for (size_t i = 0; i < count; ++i) {
+        FewTile tile = tiles[i];
+        if (j >= tile.flat) continue;
+        tile.x += c0 * tile.channel_stride + j, tile.a += c0 * tile.a_stride, tile.y += j;
+        tile.channels = c1 - c0, tile.flat = std::min(kNearBlock, tile.flat - j), tile.add = part > 0;
+        few_tile(tile);
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -32,8 +58,8 @@ bool few_phases_accepts(const ConvolutionMap& map, size_t batch) {
          few_accepts(unite(y[0], y[1]), unite(x[0], x[1]), map.large_channels, map.small_channels, batch);
 }
 
-// A task fills the slab for some rows of the small image, and makes the target rows of both phases from it; the phases
-// of a row are stored interleaved.
+// A task fills the slab for some rows of the small image, and makes the target rows of both phases from it, all four
+// sums of some pixels while these are in L1; the phases of a row are stored interleaved.
 void few_phases(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
                 const WeightView& w, ScratchShelf& scratch, size_t threads) {
   const PatchAxis y[] = {up_axis(map.y, 0), up_axis(map.y, 1)}, x[] = {up_axis(map.x, 0), up_axis(map.x, 1)};
@@ -45,9 +71,9 @@ void few_phases(const ConvolutionMap& map, size_t batch, const ImageSource& sour
   threads = threads_for(threads, tasks, batch * groups * rows * depth * all_y.pixels * width / 2);
 
   const size_t a_floats = round_up(groups * rows * depth, 16), offset_floats = round_up(2 * all_taps, 16);
-  const size_t slab_floats = slab.floats(channels), flat_stride = round_up(slab.flat, 16) + 128 + 16;
+  const size_t slab_floats = slab.floats(channels), flat_stride = round_up(slab.flat, 16) + 16;
   const size_t own_floats =
-      slab_floats + slab.room_floats(all_x) + kPhases * rows * flat_stride + round_up(2 * width, 16);
+      slab_floats + slab.room_floats(all_x) + kPhases * kPhases * rows * flat_stride + round_up(2 * width, 16);
   ScratchShelf::Lease room(scratch, scratch_bytes(threads, own_floats, a_floats + offset_floats));
   float* const a = room.as<float>();
   auto* const offset = reinterpret_cast<ptrdiff_t*>(a + a_floats);
@@ -83,25 +109,27 @@ void few_phases(const ConvolutionMap& map, size_t batch, const ImageSource& sour
     const size_t group = task / row_blocks % groups, n = task / row_blocks / groups;
     float* const own = a + a_floats + offset_floats + worker * own_floats;
     float *const slab_room = own + slab_floats, *const sums = slab_room + slab.room_floats(all_x);
-    float* const staged = sums + kPhases * rows * flat_stride;
+    float* const staged = sums + kPhases * kPhases * rows * flat_stride;
     slab.fill(source, all_y, all_x, n, group * channels, channels, u0, u1, own, slab_room);
-    FewTile tile;
-    tile.rows = rows, tile.channels = channels, tile.x = own, tile.channel_stride = slab.channel_stride;
-    tile.y_stride = flat_stride;
+    FewTile tile[kPhases * kPhases];
+    size_t tiles = 0;
+    for (size_t p = 0; p < kPhases * kPhases; ++p) {
+      const size_t i = p / kPhases, j = p % kPhases, end = std::min(u1, y[i].pixels);
+      if (end <= u0) continue;
+      FewTile& t = tile[tiles++];
+      t.rows = rows, t.channels = channels, t.x = own, t.channel_stride = slab.channel_stride;
+      t.flat = slab.flat_of(end - u0, width);
+      t.taps = y[i].taps * x[j].taps, t.offset = offset + first[p];
+      t.a = a + (groups * first[p] + group * t.taps) * channels * rows, t.a_stride = t.taps * rows;
+      t.y = sums + p * rows * flat_stride, t.y_stride = flat_stride;
+    }
+    run_tiles(tile, tiles, all_y.taps * (kNearBlock + few_span(all_x)));
     for (size_t i = 0; i < kPhases; ++i) {
       const size_t end = std::min(u1, y[i].pixels);
       if (end <= u0) continue;
-      tile.flat = slab.flat_of(end - u0, width);
-      for (size_t j = 0; j < kPhases; ++j) {
-        const size_t p = i * kPhases + j;
-        tile.taps = y[i].taps * x[j].taps, tile.offset = offset + first[p];
-        tile.a = a + (groups * first[p] + group * tile.taps) * channels * rows;
-        tile.y = sums + j * rows * flat_stride;
-        few_tile(tile);
-      }
       for (size_t k = 0; k < rows * (end - u0); ++k) {
         const size_t r = k / (end - u0), u = k % (end - u0), channel = group * rows + r, l = (u0 + u) * kPhases + i;
-        const float* even = sums + r * flat_stride + u * slab.length;
+        const float* even = sums + (i * kPhases * rows + r) * flat_stride + u * slab.length;
         float* values = staged;
         if (direct) {
           values = static_cast<float*>(target.data) + n * target.batch_stride + channel * target.tensor->stride[2] +

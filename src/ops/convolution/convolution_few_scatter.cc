@@ -8,9 +8,24 @@
 namespace bnns {
 namespace {
 
-constexpr size_t kSourcePixels = 768;  // of a block of samples
-constexpr size_t kBlocks = 8;          // that a batch is cut into at least
+constexpr size_t kSourcePixels = 768;  // of a plane
+constexpr size_t kBlockPixels = 1280;  // of a block of samples
+constexpr size_t kBlocks = 4;          // that a batch is cut into at least
 constexpr size_t kLeastDepth = 8;      // source channels that repay the additions
+constexpr size_t kTasks = 4;           // wanted per thread
+
+// Samples side by side that cost least: rows of whole vectors, enough of them for large tiles (a tile costs half a
+// vector more). A divisor of the batch.
+size_t samples_of_block(size_t height, size_t width, size_t batch) {
+  constexpr size_t kLanes = 16, kVectors = 5;
+  const size_t most = std::max<size_t>(1, std::min(kBlockPixels / (height * width), batch / kBlocks));
+  size_t best = 1, best_cost = 0;  // of all samples
+  for (size_t n = 1; n <= most; ++n) {
+    const size_t vectors = div_up(n * width, kLanes), cost = (2 * vectors + div_up(vectors, kVectors)) * (batch / n);
+    if (batch % n == 0 && (n == 1 || cost < best_cost)) best = n, best_cost = cost;
+  }
+  return best;
+}
 
 }  // namespace
 
@@ -22,85 +37,98 @@ bool few_scatter_accepts(const PatchAxis& y, const PatchAxis& x, size_t channels
 }
 
 // With the source planes of some samples side by side, rows of L numbers: for each target channel and column kx of taps
-// a plane of their products, in which row ky of taps is ky rows further down, so that all taps are added in place;
-// the columns are folded at the end, each kx further right. Target row l is row l + y.offset of the planes.
+// a plane whose row l is the sum of the source rows that target row l meets, those alone; the columns are folded at the
+// end, each kx further right.
 void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
                  const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
                  const ImageSource& source, const ImageTarget& target, ScratchShelf& scratch, size_t threads) {
   const size_t height = y.extent, width = x.extent;
-  size_t samples = std::max<size_t>(1, std::min(kSourcePixels / (height * width), batch / kBlocks));
-  while (batch % samples != 0) --samples;
+  const size_t samples = samples_of_block(height, width, batch);
   const size_t length = samples * width, flat = height * length, blocks = batch / samples;
-  const size_t plane_rows = height + y.taps - 1, plane = plane_rows * length;
   const size_t depth = y.taps * x.taps * channels;
-  threads = threads_for(threads, groups * blocks, batch * groups * rows * depth * height * width / 2);
+  // Two target channels together, where the source rows of one target row pass L1.
+  const size_t together = 2 * x.taps <= kFewTallRows && y.taps * length * channels > kFewNear ? 2 : 1;
+  const size_t jobs = div_up(rows, together);
+  threads = threads_for(threads, groups * blocks * jobs, batch * groups * rows * depth * height * width / 2);
+  const size_t parts = threads == 1 ? 1 : std::min(jobs, div_up(kTasks * threads, groups * blocks));
 
-  const size_t a_floats = round_up(groups * rows * depth, 16);
+  // Target rows that some product reaches; the others are zero.
+  const auto last = static_cast<ptrdiff_t>(y.pixels);
+  const ptrdiff_t low = std::clamp<ptrdiff_t>(-y.offset, 0, last);
+  const ptrdiff_t high = std::clamp<ptrdiff_t>(static_cast<ptrdiff_t>(height + y.taps - 1) - y.offset, low, last);
+  const Range inside{static_cast<size_t>(low), static_cast<size_t>(high)};
+
+  const size_t plane = inside.size() * length + 16;
+  const size_t a_floats = round_up(groups * rows * depth, 16), offset_floats = round_up(2 * y.taps, 16);
   const size_t g_stride = round_up(flat, 16),
                g_floats = channels * g_stride + FewSlab::kSlack + round_up(2 * width, 16);
-  const size_t planes_floats = round_up(x.taps * plane, 16), out_floats = round_up(y.pixels * x.pixels, 16);
+  const size_t planes_floats = round_up(together * x.taps * plane, 16), out_floats = round_up(y.pixels * x.pixels, 16);
   const size_t own_floats = g_floats + planes_floats + out_floats;
-  ScratchShelf::Lease room(scratch, scratch_bytes(threads, own_floats, a_floats));
+  ScratchShelf::Lease room(scratch, scratch_bytes(threads, own_floats, a_floats + offset_floats));
   float* const a = room.as<float>();
-  // Weights as the tiles read them: [group][row][ky][channel][kx].
-  parallel_for(groups * rows, threads_for(threads, groups * rows, groups * rows * depth), [&](size_t task, size_t) {
-    const float* base = weights.data + static_cast<ptrdiff_t>(task / rows) * weights.group +
-                        static_cast<ptrdiff_t>(task % rows) * row_stride;
-    float* to = a + task * depth;
-    for (size_t j = 0; j < y.taps; ++j) {
-      const auto ky = static_cast<ptrdiff_t>(y.kernel_first + j * y.kernel_step);
-      for (size_t c = 0; c < channels; ++c) {
-        const float* from = base + static_cast<ptrdiff_t>(c) * channel_stride + ky * weights.y;
-        for (size_t k = 0; k < x.taps; ++k) {
-          *to++ = from[static_cast<ptrdiff_t>(x.kernel_first + k * x.kernel_step) * weights.x];
+  auto* const offset = reinterpret_cast<ptrdiff_t*>(a + a_floats);
+  for (size_t j = 0; j < y.taps; ++j) offset[j] = -static_cast<ptrdiff_t>(j * length);
+  // Weights as the tiles read them: [group][job][channel][ky][target channel][kx].
+  parallel_for(groups * jobs, threads_for(threads, groups * jobs, groups * rows * depth), [&](size_t task, size_t) {
+    const size_t group = task / jobs, r0 = task % jobs * together, r1 = std::min(rows, r0 + together);
+    const float* base = weights.data + static_cast<ptrdiff_t>(group) * weights.group;
+    float* to = a + (group * rows + r0) * depth;
+    for (size_t c = 0; c < channels; ++c) {
+      for (size_t j = 0; j < y.taps; ++j) {
+        const auto ky = static_cast<ptrdiff_t>(y.kernel_first + j * y.kernel_step);
+        for (size_t r = r0; r < r1; ++r) {
+          const float* from = base + static_cast<ptrdiff_t>(r) * row_stride +
+                              static_cast<ptrdiff_t>(c) * channel_stride + ky * weights.y;
+          for (size_t k = 0; k < x.taps; ++k) {
+            *to++ = from[static_cast<ptrdiff_t>(x.kernel_first + k * x.kernel_step) * weights.x];
+          }
         }
       }
     }
   });
 
-  // Target rows that some product reaches; the others are zero.
-  const auto last = static_cast<ptrdiff_t>(y.pixels);
-  const ptrdiff_t low = std::clamp<ptrdiff_t>(-y.offset, 0, last);
-  const ptrdiff_t high = std::clamp<ptrdiff_t>(static_cast<ptrdiff_t>(plane_rows) - y.offset, low, last);
-  const Range inside{static_cast<size_t>(low), static_cast<size_t>(high)};
   const bool direct = target.plain() && !target.accumulate && target.tensor->stride[1] == x.pixels;
-  static constexpr ptrdiff_t kNoOffset = 0;
-  parallel_for(groups * blocks, threads, [&](size_t task, size_t worker) {
-    const size_t group = task % groups, n0 = task / groups * samples;
-    float* g = a + a_floats + worker * own_floats;
+  parallel_for(groups * blocks * parts, threads, [&](size_t task, size_t worker) {
+    const size_t group = task / parts % groups, n0 = task / parts / groups * samples;
+    float* g = a + a_floats + offset_floats + worker * own_floats;
     float *row_room = g + channels * g_stride + FewSlab::kSlack, *planes = g + g_floats, *out = planes + planes_floats;
     for (size_t p = 0; p < channels * samples; ++p) {
       const size_t c = p / samples, i = p % samples;
       few_copy_source(source, n0 + i, group * channels + c, {0, height}, 0, width, g + c * g_stride + i * width, length,
                       row_room);
     }
+    FewTile tile;
+    tile.channels = channels, tile.flat = length;
+    tile.channel_stride = g_stride, tile.y_stride = plane;
+    const size_t job0 = jobs * (task % parts) / parts, job1 = jobs * (task % parts + 1) / parts;
     // What this thread probably reads next.
-    const float *ahead = nullptr, *ahead_end = nullptr;
-    const size_t next = (task + threads) / groups * samples, next_group = (task + threads) % groups;
+    const size_t next = (task + 1) / parts / groups * samples, next_group = (task + 1) / parts % groups;
     if (source.plain() && next < batch) {
-      ahead = source.plain_at(next, next_group * channels, 0);
-      ahead_end = ahead + channels * source.tensor->stride[2];
+      const bool dense = groups == 1 && source.batch_stride == channels * source.tensor->stride[2];
+      const size_t count = dense ? (samples - 1) * source.batch_stride : 0;
+      tile.ahead = source.plain_at(next, next_group * channels, 0);
+      tile.ahead_end = tile.ahead + count + channels * source.tensor->stride[2];
+      tile.ahead_lines =
+          div_up(static_cast<size_t>(tile.ahead_end - tile.ahead) / 16, (job1 - job0) * inside.size() * channels);
     }
-    for (size_t r = 0; r < rows; ++r) {
-      const size_t channel = group * rows + r;
-      std::fill_n(planes, x.taps * plane, 0.0f);
-      FewTile tile;
-      tile.rows = x.taps, tile.channels = channels, tile.taps = 1, tile.flat = flat, tile.add = true;
-      tile.x = g, tile.channel_stride = g_stride, tile.offset = &kNoOffset;
-      tile.y_stride = plane;
-      tile.ahead = ahead, tile.ahead_end = ahead_end;
-      for (size_t ky = 0; ky < y.taps; ++ky) {
-        tile.a = a + channel * depth + ky * channels * x.taps;
-        tile.y = planes + ky * length;
+    for (size_t job = job0; job < job1; ++job) {
+      const size_t r0 = job * together, r1 = std::min(rows, r0 + together);
+      tile.rows = (r1 - r0) * x.taps, tile.a_stride = y.taps * tile.rows;
+      for (size_t l = inside.begin; l < inside.end; ++l) {
+        // Taps j of the rows at, at - 1, ... that exist.
+        const auto at = static_cast<size_t>(static_cast<ptrdiff_t>(l) + y.offset);
+        const size_t j0 = at < height ? 0 : at - height + 1, j1 = std::min(y.taps, at + 1);
+        tile.x = g + at * length, tile.offset = offset + j0, tile.taps = j1 - j0;
+        tile.a = a + (group * rows + r0) * depth + j0 * tile.rows;
+        tile.y = planes + (l - inside.begin) * length;
         few_tile(tile);
       }
-      ahead = tile.ahead;
-      for (size_t i = 0; i < samples; ++i) {
+      for (size_t p = 0; p < (r1 - r0) * samples; ++p) {
+        const size_t r = r0 + p / samples, i = p % samples, channel = group * rows + r;
         FewFold fold;
         fold.copies = x.taps, fold.copy_stride = plane, fold.rows = inside.size(), fold.row_stride = length;
         fold.width = width, fold.first = x.offset;
-        fold.x = planes + (static_cast<ptrdiff_t>(inside.begin) + y.offset) * static_cast<ptrdiff_t>(length) +
-                 static_cast<ptrdiff_t>(i * width);
+        fold.x = planes + (r - r0) * x.taps * plane + i * width;
         float* values = out;
         if (direct) {
           values =

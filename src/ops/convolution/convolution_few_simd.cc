@@ -20,32 +20,30 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-// Asks for the next line of what will be read soon.
+// Asks for the next lines of what will be read soon.
 template <class T>
 HWY_INLINE void LookAhead(T& t) {
-  if (t.ahead >= t.ahead_end) return;
-  hwy::Prefetch(t.ahead);
-  t.ahead += 16;
+  for (size_t i = 0; i < t.ahead_lines && t.ahead < t.ahead_end; ++i, t.ahead += 16) hwy::Prefetch(t.ahead);
 }
 
 // kRows channels by kVectors vectors from number j on. A load of pixels serves kRows multiply-adds, a weight kVectors.
 template <size_t kRows, size_t kVectors, bool kAdd>
-HWY_INLINE void Tile(FewTile& t, size_t j) {
+HWY_NOINLINE void Tile(FewTile& t, size_t j) {
   const D d;
   const size_t lanes = hn::Lanes(d);
   V sum[kRows * kVectors];
   HWY_UNROLL(32)
   for (size_t i = 0; i < kRows * kVectors; ++i) sum[i] = hn::Zero(d);
-  const float* HWY_RESTRICT a = t.a;
   for (size_t c = 0; c < t.channels; ++c) {
     const float* HWY_RESTRICT x = t.x + c * t.channel_stride + j;
+    const float* HWY_RESTRICT a = t.a + c * t.a_stride;
     LookAhead(t);
     for (size_t k = 0; k < t.taps; ++k, a += kRows) {
       const float* HWY_RESTRICT at = x + t.offset[k];
       V b[kVectors];
       HWY_UNROLL(8)
       for (size_t v = 0; v < kVectors; ++v) b[v] = hn::LoadU(d, at + v * lanes);
-      HWY_UNROLL(8)
+      HWY_UNROLL(13)
       for (size_t r = 0; r < kRows; ++r) {
         const V w = hn::Set(d, a[r]);
         HWY_UNROLL(8)
@@ -53,7 +51,7 @@ HWY_INLINE void Tile(FewTile& t, size_t j) {
       }
     }
   }
-  HWY_UNROLL(8)
+  HWY_UNROLL(13)
   for (size_t r = 0; r < kRows; ++r) {
     HWY_UNROLL(8)
     for (size_t v = 0; v < kVectors; ++v) {
@@ -71,45 +69,43 @@ HWY_INLINE void Tile(FewTile& t, size_t j) {
   }
 }
 
-// A rest of half a tile or more runs as a whole one.
-template <size_t kRows, size_t kVectors, bool kAdd>
-HWY_NOINLINE void Tiles(FewTile& t) {
-  const size_t lanes = hn::Lanes(D()), step = kVectors * lanes;
-  size_t j = 0;
-  for (; j + step / 2 < t.flat; j += step) Tile<kRows, kVectors, kAdd>(t, j);
-  for (; j < t.flat; j += lanes) Tile<kRows, 1, kAdd>(t, j);
-}
-
-// 32 registers hold up to 24 sums, 16 (AVX2) up to 12, besides the vectors of pixels and a weight.
+// As many vectors as the registers hold beside a weight: their pixels, and the sums of each row.
 constexpr size_t VectorsFor(size_t rows) {
   constexpr size_t kRegisters = HWY_TARGET == HWY_AVX3 ? 32 : 16;
-  return HWY_MAX(size_t{1}, HWY_MIN(size_t{8}, HWY_MIN(kRegisters * 3 / 4 / rows, (kRegisters - 1) / (rows + 1))));
+  return HWY_MAX(size_t{1}, HWY_MIN(size_t{8}, (kRegisters - 1) / (rows + 1)));
 }
 
-template <bool kAdd>
-HWY_INLINE void TileRows(FewTile& t) {
-  switch (t.rows) {
-    case 1:
-      return Tiles<1, VectorsFor(1), kAdd>(t);
-    case 2:
-      return Tiles<2, VectorsFor(2), kAdd>(t);
-    case 3:
-      return Tiles<3, VectorsFor(3), kAdd>(t);
-    case 4:
-      return Tiles<4, VectorsFor(4), kAdd>(t);
-    case 5:
-      return Tiles<5, VectorsFor(5), kAdd>(t);
-    case 6:
-      return Tiles<6, VectorsFor(6), kAdd>(t);
-    case 7:
-      return Tiles<7, VectorsFor(7), kAdd>(t);
-    default:
-      return Tiles<8, VectorsFor(8), kAdd>(t);
+template <size_t kRows, size_t kVectors, bool kAdd>
+HWY_INLINE void TileOf(size_t vectors, FewTile& t, size_t j) {
+  if constexpr (kVectors > 1) {
+    if (vectors < kVectors) return TileOf<kRows, kVectors - 1, kAdd>(vectors, t, j);
+  }
+  Tile<kRows, kVectors, kAdd>(t, j);
+}
+
+// As few tiles as there can be, of almost one size.
+template <size_t kRows, bool kAdd>
+HWY_NOINLINE void Tiles(FewTile& t) {
+  constexpr size_t kMost = VectorsFor(kRows);
+  const size_t lanes = hn::Lanes(D());
+  size_t j = 0, left = (t.flat + lanes - 1) / lanes;
+  for (size_t tiles = (left + kMost - 1) / kMost; tiles > 0; --tiles) {
+    const size_t vectors = (left + tiles - 1) / tiles;
+    TileOf<kRows, kMost, kAdd>(vectors, t, j);
+    j += vectors * lanes, left -= vectors;
   }
 }
 
+template <size_t kRows, bool kAdd>
+HWY_INLINE void TileRows(FewTile& t) {
+  if constexpr (kRows > 1) {
+    if (t.rows < kRows) return TileRows<kRows - 1, kAdd>(t);
+  }
+  Tiles<kRows, kAdd>(t);
+}
+
 void FewTileRows(FewTile& t) {
-  t.add ? TileRows<true>(t) : TileRows<false>(t);
+  t.add ? TileRows<kFewTallRows, true>(t) : TileRows<kFewTallRows, false>(t);
 }
 
 void FewFoldRows(const FewFold& f) {
