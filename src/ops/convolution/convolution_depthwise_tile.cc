@@ -11,11 +11,11 @@
 namespace bnns {
 namespace {
 
-constexpr size_t kTaskFloats = 16 * 1024;  // planes smaller than this share a task
-
-constexpr size_t kPlanes = 64;             // of a group
-constexpr size_t kStreamBytes = 4u << 20;  // targets from here on go around the caches
-constexpr size_t kPieceFloats = 768;       // of such a target, about: 3 KB
+constexpr size_t kTaskFloats = 16 * 1024;        // planes smaller than this share a task
+constexpr size_t kStreamTaskFloats = 64 * 1024;  // where its end waits for stores around the caches
+constexpr size_t kPlanes = 64;                   // of a group
+constexpr size_t kStreamBytes = 4u << 20;        // targets from here on go around the caches
+constexpr size_t kPieceFloats = 768;             // of such a target, about: 3 KB
 
 // Ordinary stores read every line of a target that is not in the cache first. Targets as large as their sources or
 // larger are made piece by piece in L1 instead, a few rows (whole blocks of the kernels) or a few planes, and leave it
@@ -35,9 +35,9 @@ struct Pieces {
 
 // Runs f(sample, channels, worker) for groups of at most kPlanes planes of a sample, small planes together.
 template <class F>
-void for_each_group(size_t batch, size_t channels, size_t plane_floats, size_t threads, F&& f) {
+void for_each_group(size_t batch, size_t channels, size_t plane_floats, size_t task_floats, size_t threads, F&& f) {
   const size_t most = std::min(kPlanes, std::max<size_t>(1, batch * channels / 32));
-  const size_t some = std::clamp<size_t>(kTaskFloats / plane_floats, 1, most), groups = div_up(channels, some);
+  const size_t some = std::clamp<size_t>(task_floats / plane_floats, 1, most), groups = div_up(channels, some);
   parallel_for(batch * groups, threads, [&](size_t task, size_t worker) {
     const size_t c0 = task % groups * some;
     f(task / groups, Range{c0, std::min(channels, c0 + some)}, worker);
@@ -111,7 +111,8 @@ void run_bands(const BandPlan& plan, const ConvolutionMap& map, size_t batch, co
   ScratchShelf::Lease room(scratch, scratch_bytes(threads, floats, zeros_floats));
   const float* zeros = std::fill_n(room.as<float>(), zeros_floats, 0.0f) - zeros_floats;
   for_each_group(
-      batch, map.groups, plan.height * plan.width, threads, [&](size_t n, const Range& channels, size_t worker) {
+      batch, map.groups, plan.height * plan.width, stream ? kStreamTaskFloats : kTaskFloats, threads,
+      [&](size_t n, const Range& channels, size_t worker) {
         float* own = room.as<float>() + zeros_floats + worker * floats;
         float weight[9 * kPlanes];
         gather_weights(w, channels, plan.weight, weight);

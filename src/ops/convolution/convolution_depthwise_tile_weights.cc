@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kDotPixels = 4096;  // summed in float before the double: 256 per lane
 constexpr size_t kDotChannels = 8;   // of a task at least; their planes of one sample lie side by side
-constexpr size_t kDotFloats = 4096;  // that a task reads in a row, where planes are small
+constexpr size_t kDotFloats = 16384;  // that a task reads in a row, where planes are small
 
 }  // namespace
 
@@ -25,7 +25,7 @@ bool depthwise_tile_weights(const ConvolutionMap& map, size_t batch, const Image
   const size_t large_room = large.plain() ? 0 : round_up((std::min(y.extent, band * step + 2) + 2) * wx.used, 16);
   const size_t small_room = small.plain() ? 0 : round_up((band + 2) * x.pixels, 16);
   const size_t zeros_floats = round_up(wx.used, 16);
-  const size_t side_by_side = std::clamp<size_t>(kDotFloats / (y.extent * x.extent), kDotChannels, 4 * kDotChannels);
+  const size_t side_by_side = std::clamp<size_t>(kDotFloats / (y.extent * x.extent), kDotChannels, 8 * kDotChannels);
   const size_t channels = std::clamp<size_t>(map.groups / 8, 1, side_by_side), tasks = div_up(map.groups, channels);
   constexpr size_t kLanes = 9 * kDepthwiseLanes, kSums = 32;  // floats per channel: lanes, nine doubles
   const size_t floats = channels * (kLanes + kSums) + large_room + small_room;

@@ -11,10 +11,10 @@ namespace bnns {
 namespace {
 
 constexpr size_t kManyTaps = 16, kManySamples = 8, kMostRowsManyTaps = 56;  // with so many of both: more
-constexpr size_t kMostTiles = kMostRowsManyTaps / kFewRows;
-constexpr size_t kSampleFlat = 768;        // of a block of several samples
-constexpr size_t kSampleBlocks = 8;        // that a batch is cut into at least
-constexpr size_t kStreamBytes = 4u << 20;  // targets from here on go around the caches
+constexpr size_t kTasks = 8, kMostBlocks = 8;  // tasks wanted per thread, blocks of one at most
+constexpr size_t kSampleFlat = 768;            // of a block of several samples
+constexpr size_t kSampleBlocks = 8;            // that a batch is cut into at least
+constexpr size_t kStreamBytes = 4u << 20;      // targets from here on go around the caches
 constexpr size_t kStreamBlock = 192;  // numbers of each row that leave at once: the stores run on under the next sums
 
 ptrdiff_t lowest(const PatchAxis& a) {
@@ -167,40 +167,36 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
     }
   });
 
-  parallel_for(groups * blocks, threads, [&](size_t task, size_t worker) {
-    const size_t group = task / row_blocks % groups, n0 = task / row_blocks / groups * slab.samples;
-    const size_t u0 = task % row_blocks * slab.rows, u1 = std::min(y.pixels, u0 + slab.rows);
+  const auto run_block = [&](size_t block, size_t worker) {
+    const size_t group = block / row_blocks % groups, n0 = block / row_blocks / groups * slab.samples;
+    const size_t u0 = block % row_blocks * slab.rows, u1 = std::min(y.pixels, u0 + slab.rows);
     float* own = a + a_floats + offset_floats + worker * own_floats;
     float *slab_room = own + slab_floats, *sums = slab_room + slab.room_floats(x);
     float* staged = sums + rows * flat_stride;
     slab.fill(source, y, x, n0, group * channels, channels, u0, u1, own, slab_room);
     const size_t count = (u1 - u0) * width;
-    FewTile tile[kMostTiles];
     for (size_t i = 0; i < tiles; ++i) {
       const size_t r0 = first_row(i);
-      tile[i].rows = first_row(i + 1) - r0, tile[i].channels = channels, tile[i].taps = taps;
-      tile[i].flat = slab.flat_of(u1 - u0, width);
-      tile[i].x = own, tile[i].channel_stride = slab.channel_stride, tile[i].offset = offset;
-      tile[i].a = a + (group * rows + r0) * depth, tile[i].a_stride = taps * tile[i].rows;
-      tile[i].y = sums + r0 * flat_stride, tile[i].y_stride = flat_stride;
-    }
-    for (size_t i = 0; i < tiles && !stream; ++i) few_tile(tile[i]);
-    for (size_t i = 0; i < tiles && stream; ++i) {
-      for (size_t j = 0; j < count; j += kStreamBlock) {
-        const size_t some = std::min(kStreamBlock, count - j);
-        FewTile part = tile[i];
-        part.x += j, part.y = sums, part.flat = some;
-        few_tile(part);
-        for (size_t r = 0; r < part.rows; ++r) {
-          const size_t channel = group * rows + first_row(i) + r;
-          finish_values(target, channel, sums + r * flat_stride, some);
-          stream_values(sums + r * flat_stride, some,
+      FewTile tile;
+      tile.rows = first_row(i + 1) - r0, tile.channels = channels, tile.taps = taps;
+      tile.flat = slab.flat_of(u1 - u0, width);
+      tile.x = own, tile.channel_stride = slab.channel_stride, tile.offset = offset;
+      tile.a = a + (group * rows + r0) * depth, tile.a_stride = taps * tile.rows;
+      tile.y = stream ? sums : sums + r0 * flat_stride, tile.y_stride = flat_stride;
+      if (!stream) few_tile(tile);
+      for (size_t j = 0; j < count && stream; j += kStreamBlock) {
+        tile.x = own + j, tile.flat = std::min(kStreamBlock, count - j);
+        few_tile(tile);
+        for (size_t r = 0; r < tile.rows; ++r) {
+          const size_t channel = group * rows + r0 + r;
+          finish_values(target, channel, sums + r * flat_stride, tile.flat);
+          stream_values(sums + r * flat_stride, tile.flat,
                         static_cast<float*>(target.data) + n0 * target.batch_stride +
                             channel * target.tensor->stride[2] + u0 * width + j);
         }
       }
     }
-    if (stream) return stream_end();
+    if (stream) return;
     for (size_t p = 0; p < rows * slab.samples; ++p) {
       const size_t r = p / slab.samples, i = p % slab.samples, channel = group * rows + r, n = n0 + i;
       float* to = staged + r * dense_stride;
@@ -219,6 +215,13 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
         store_run(target, n, channel, y.target_first + u * y.target_step, x.target_first, x.target_step, to, width);
       }
     }
+  };
+  // The end of a task waits for stores around the caches: few tasks then.
+  const size_t together = stream ? std::clamp<size_t>(groups * blocks / (kTasks * threads), 1, kMostBlocks) : 1;
+  parallel_for(div_up(groups * blocks, together), threads, [&](size_t task, size_t worker) {
+    const size_t end = std::min(groups * blocks, (task + 1) * together);
+    for (size_t block = task * together; block < end; ++block) run_block(block, worker);
+    if (stream) stream_end();
   });
 }
 
