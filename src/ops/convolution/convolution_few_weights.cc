@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
@@ -32,7 +33,9 @@ void few_weights(const ConvolutionMap& map, size_t batch, const ImageSource& sma
   const FewSlab slab(y, x, channels, true, batch);
   const size_t row_blocks = div_up(y.pixels, slab.rows), blocks = batch / slab.samples * row_blocks;
   const size_t work = map.groups * sums * y.pixels * width * batch;
-  const size_t slices = std::clamp<size_t>(std::min(kSlices / map.groups, work / kSliceWork), 1, blocks);
+  // A power of two, which most numbers of threads share evenly.
+  const size_t wanted = std::clamp<size_t>(work / kSliceWork, 1, std::max<size_t>(1, kSlices / map.groups));
+  const size_t slices = std::min(std::bit_ceil(wanted), blocks);
   threads = threads_for(threads, map.groups * slices, work / 2);
 
   const bool dense = slab.samples == 1 && small.plain() && small.tensor->stride[1] == width;

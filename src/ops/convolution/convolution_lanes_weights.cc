@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "src/core/checked.h"
@@ -35,8 +36,9 @@ void lanes_weights(const ConvolutionMap& map, size_t batch, const ImageSource& s
   const size_t taps = y.taps * x.taps, depth = channels * taps, sums = depth * width;
   const size_t block = lanes_rows(y, x, width), row_blocks = div_up(y.pixels, block), blocks = batch * row_blocks;
   const size_t work = map.groups * sums * y.pixels * x.pixels * batch;
-  const size_t slices =
-      std::clamp<size_t>(std::min(div_up(kSlices, map.groups), work / map.groups / kSliceWork), 1, blocks);
+  // A power of two, which most numbers of threads share evenly.
+  const size_t most_slices = std::clamp<size_t>(work / map.groups / kSliceWork, 1, div_up(kSlices, map.groups));
+  const size_t slices = std::min(std::bit_ceil(most_slices), blocks);
   // Source channels are split where slices are few: no sum depends on it.
   threads = threads_for(threads, map.groups * slices * channels, work / 2);
   const size_t wanted = threads == 1 ? 1 : std::min(channels, div_up(2 * threads, map.groups * slices));
