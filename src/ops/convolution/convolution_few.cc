@@ -1,6 +1,7 @@
 #include "src/ops/convolution/convolution_few.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "src/core/checked.h"
@@ -83,9 +84,18 @@ void FewSlab::fill(const ImageSource& source, const PatchAxis& y, const PatchAxi
       rows_from = source.plain_at(n + i, c0 + c, r0) + begin;
       stride = source.tensor->stride[1];
     } else {
-      if (inside < all || count < padded) std::memset(plane, 0, all * padded * sizeof(float));
-      few_copy_source(source, n + i, c0 + c, {r0, r0 + inside}, static_cast<size_t>(begin), count,
-                      plane + static_cast<size_t>(first - top) * padded + lead, padded, room);
+      float* const middle = plane + static_cast<size_t>(first - top) * padded;
+      if (source.plain() && inside > 0 && count > 0) {
+        std::memset(plane, 0, static_cast<size_t>(middle - plane) * sizeof(float));
+        few_pad_rows(source.plain_at(n + i, c0 + c, r0) + begin, source.tensor->stride[1], inside, lead, count, middle,
+                     padded);
+        float* const below = middle + inside * padded;
+        std::memset(below, 0, static_cast<size_t>(plane + all * padded - below) * sizeof(float));
+      } else {
+        if (inside < all || count < padded) std::memset(plane, 0, all * padded * sizeof(float));
+        few_copy_source(source, n + i, c0 + c, {r0, r0 + inside}, static_cast<size_t>(begin), count, middle + lead,
+                        padded, room);
+      }
     }
     for (size_t k = 0; k < copies && copies > 1; ++k) {
       const ptrdiff_t shift = static_cast<ptrdiff_t>(k) * x.tap - low + x.offset;
@@ -95,10 +105,16 @@ void FewSlab::fill(const ImageSource& source, const PatchAxis& y, const PatchAxi
   }
 }
 
-// Whether the numbers between rows cost more than the copies: of the sums of a vector, span / padded against the copy
-// of a vector, some three multiply-adds, for every rows * y.taps of them.
+// Whether planes are whole vectors, so that compact sums may be made in the target.
+static bool whole_vectors(const PatchAxis& y, const PatchAxis& x) {
+  return y.pixels * x.pixels % 16 == 0;
+}
+
+// Whether the numbers between rows cost more than the copies: of the sums of a vector, span / padded, and a copy of the
+// sums where they cannot be made in the target, against the copies of a vector, six multiply-adds each.
 static bool compact_pays(const PatchAxis& y, const PatchAxis& x, size_t rows) {
-  return few_span(x) * rows * y.taps > 6 * (x.pixels + few_span(x));
+  const size_t padded = x.pixels + few_span(x), saved = whole_vectors(y, x) ? 4 * rows * padded : 0;
+  return few_span(x) * rows * y.taps * x.taps + saved > 6 * x.taps * padded;
 }
 
 bool few_accepts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels, size_t batch) {
@@ -139,6 +155,8 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
   // Sums that lie as the target does leave the cache at once, if the target is large.
   const bool stream = direct && !target.sink && slab.length == width &&
                       batch * groups * rows * y.pixels * width * sizeof(float) >= kStreamBytes;
+  // Or are made there.
+  const bool in_place = direct && !stream && slab.length == width && slab.rows == y.pixels && whole_vectors(y, x);
   threads = threads_for(threads, groups * blocks, batch * groups * rows * depth * y.pixels * width / 2);
 
   const size_t a_floats = round_up(groups * rows * depth, 16), offset_floats = round_up(2 * taps, 16);
@@ -167,6 +185,9 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
     }
   });
 
+  const auto plane_of = [&](size_t n, size_t channel) {
+    return static_cast<float*>(target.data) + n * target.batch_stride + channel * target.tensor->stride[2];
+  };
   const auto run_block = [&](size_t block, size_t worker) {
     const size_t group = block / row_blocks % groups, n0 = block / row_blocks / groups * slab.samples;
     const size_t u0 = block % row_blocks * slab.rows, u1 = std::min(y.pixels, u0 + slab.rows);
@@ -175,6 +196,10 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
     float* staged = sums + rows * flat_stride;
     slab.fill(source, y, x, n0, group * channels, channels, u0, u1, own, slab_room);
     const size_t count = (u1 - u0) * width;
+    // Whole lines of a target without an activation need no stage.
+    const bool lines = stream && target.activation.is_identity() && count % 16 == 0 &&
+                       target.tensor->stride[2] % 16 == 0 &&
+                       reinterpret_cast<uintptr_t>(plane_of(n0, group * rows) + u0 * width) % 64 == 0;
     for (size_t i = 0; i < tiles; ++i) {
       const size_t r0 = first_row(i);
       FewTile tile;
@@ -183,16 +208,22 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
       tile.x = own, tile.channel_stride = slab.channel_stride, tile.offset = offset;
       tile.a = a + (group * rows + r0) * depth, tile.a_stride = taps * tile.rows;
       tile.y = stream ? sums : sums + r0 * flat_stride, tile.y_stride = flat_stride;
-      if (!stream) few_tile(tile);
-      for (size_t j = 0; j < count && stream; j += kStreamBlock) {
+      if (in_place || lines) {
+        tile.y = plane_of(n0, group * rows + r0) + u0 * width, tile.y_stride = target.tensor->stride[2];
+        tile.store = lines ? FewStore::around_caches : FewStore::plain;
+        tile.bias = target.bias ? target.bias + group * rows + r0 : nullptr;
+      }
+      if (!stream || lines) {
+        few_tile(tile);
+        continue;
+      }
+      for (size_t j = 0; j < count; j += kStreamBlock) {
         tile.x = own + j, tile.flat = std::min(kStreamBlock, count - j);
         few_tile(tile);
         for (size_t r = 0; r < tile.rows; ++r) {
           const size_t channel = group * rows + r0 + r;
           finish_values(target, channel, sums + r * flat_stride, tile.flat);
-          stream_values(sums + r * flat_stride, tile.flat,
-                        static_cast<float*>(target.data) + n0 * target.batch_stride +
-                            channel * target.tensor->stride[2] + u0 * width + j);
+          stream_values(sums + r * flat_stride, tile.flat, plane_of(n0, channel) + u0 * width + j);
         }
       }
     }
@@ -200,12 +231,13 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
     for (size_t p = 0; p < rows * slab.samples; ++p) {
       const size_t r = p / slab.samples, i = p % slab.samples, channel = group * rows + r, n = n0 + i;
       float* to = staged + r * dense_stride;
-      if (direct) {
-        to = static_cast<float*>(target.data) + n * target.batch_stride + channel * target.tensor->stride[2] +
-             u0 * width;
+      if (direct) to = plane_of(n, channel) + u0 * width;
+      if (!in_place) {
+        few_copy_rows(sums + r * flat_stride + i * width, slab.length, u1 - u0, width,
+                      target.bias ? target.bias + channel : nullptr, to, width);
+      } else if (target.bias) {
+        add_constant(to, target.bias[channel], count);
       }
-      few_copy_rows(sums + r * flat_stride + i * width, slab.length, u1 - u0, width,
-                    target.bias ? target.bias + channel : nullptr, to, width);
       if (!target.activation.is_identity()) activation_forward(target.activation, to, to, count);
       if (target.sink) {
         target.sink->take(target.sink->context, {n, n + 1, channel, 1, u0 * width, count, to, count, count});

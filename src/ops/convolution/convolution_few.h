@@ -100,6 +100,11 @@ inline constexpr size_t kFewNear = 6 * 1024;  // floats of a source that stay in
 
 // y[r * y_stride + j] = sum over channels and taps, in order, of a[c * a_stride + t * rows + r] * x[c * channel_stride
 // + offset[t] + j] for j < flat, rounded up to a multiple of 16.
+enum class FewStore : unsigned char {
+  plain,
+  add,            // y += the sum, for j < flat only
+  around_caches,  // y and y_stride are whole lines, flat a multiple of 16; then stream_end()
+};
 struct FewTile {
   size_t rows = 0, channels = 0, taps = 0, flat = 0;
   const float* x = nullptr;
@@ -109,7 +114,8 @@ struct FewTile {
   size_t a_stride = 0;
   float* y = nullptr;
   size_t y_stride = 0;
-  bool add = false;  // y += the sum, for j < flat only
+  FewStore store = FewStore::plain;
+  const float* bias = nullptr;  // of each row, or none; only for what goes around the caches
   // Memory that will be read soon: asked for some lines at a time.
   const float *ahead = nullptr, *ahead_end = nullptr;
   size_t ahead_lines = 1;
@@ -119,6 +125,10 @@ void few_tile(FewTile& tile) noexcept;  // moves ahead
 // to[u * to_stride + v] = from[u * from_stride + v] (+ *bias)
 void few_copy_rows(const float* from, size_t from_stride, size_t rows, size_t width, const float* bias, float* to,
                    size_t to_stride) noexcept;
+
+// to[u * width + v] = from[u * from_stride + v - lead] where that is one of `count`, else 0; v < width.
+void few_pad_rows(const float* from, size_t from_stride, size_t rows, size_t lead, size_t count, float* to,
+                  size_t width) noexcept;
 
 // to[u * to_stride + v] = sum over k < copies, in order, of x[k * copy_stride + u * row_stride + w], w = v + first - k,
 // where that lies in [0, width). At most kFewRows copies.

@@ -39,7 +39,8 @@ void run_tiles(FewTile* tiles, size_t count, size_t floats) {
         FewTile tile = tiles[i];
         if (j >= tile.flat) continue;
         tile.x += c0 * tile.channel_stride + j, tile.a += c0 * tile.a_stride, tile.y += j;
-        tile.channels = c1 - c0, tile.flat = std::min(kNearBlock, tile.flat - j), tile.add = part > 0;
+        tile.channels = c1 - c0, tile.flat = std::min(kNearBlock, tile.flat - j),
+        tile.store = part > 0 ? FewStore::add : FewStore::plain;
         few_tile(tile);
       }
     }

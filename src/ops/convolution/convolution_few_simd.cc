@@ -27,7 +27,7 @@ HWY_INLINE void LookAhead(T& t) {
 }
 
 // kRows channels by kVectors vectors from number j on. A load of pixels serves kRows multiply-adds, a weight kVectors.
-template <size_t kRows, size_t kVectors, bool kAdd>
+template <size_t kRows, size_t kVectors, FewStore kStore>
 HWY_NOINLINE void Tile(FewTile& t, size_t j) {
   const D d;
   const size_t lanes = hn::Lanes(d);
@@ -57,7 +57,9 @@ HWY_NOINLINE void Tile(FewTile& t, size_t j) {
     for (size_t v = 0; v < kVectors; ++v) {
       float* to = t.y + r * t.y_stride + j + v * lanes;
       const V value = sum[r * kVectors + v];
-      if constexpr (!kAdd) {
+      if constexpr (kStore == FewStore::around_caches) {
+        hn::Stream(t.bias ? hn::Add(value, hn::Set(d, t.bias[r])) : value, d, to);
+      } else if constexpr (kStore == FewStore::plain) {
         hn::StoreU(value, d, to);
       } else if (j + (v + 1) * lanes <= t.flat) {
         hn::StoreU(hn::Add(hn::LoadU(d, to), value), d, to);
@@ -75,37 +77,44 @@ constexpr size_t VectorsFor(size_t rows) {
   return HWY_MAX(size_t{1}, HWY_MIN(size_t{8}, (kRegisters - 1) / (rows + 1)));
 }
 
-template <size_t kRows, size_t kVectors, bool kAdd>
+template <size_t kRows, size_t kVectors, FewStore kStore>
 HWY_INLINE void TileOf(size_t vectors, FewTile& t, size_t j) {
   if constexpr (kVectors > 1) {
-    if (vectors < kVectors) return TileOf<kRows, kVectors - 1, kAdd>(vectors, t, j);
+    if (vectors < kVectors) return TileOf<kRows, kVectors - 1, kStore>(vectors, t, j);
   }
-  Tile<kRows, kVectors, kAdd>(t, j);
+  Tile<kRows, kVectors, kStore>(t, j);
 }
 
 // As few tiles as there can be, of almost one size.
-template <size_t kRows, bool kAdd>
+template <size_t kRows, FewStore kStore>
 HWY_NOINLINE void Tiles(FewTile& t) {
   constexpr size_t kMost = VectorsFor(kRows);
   const size_t lanes = hn::Lanes(D());
   size_t j = 0, left = (t.flat + lanes - 1) / lanes;
   for (size_t tiles = (left + kMost - 1) / kMost; tiles > 0; --tiles) {
     const size_t vectors = (left + tiles - 1) / tiles;
-    TileOf<kRows, kMost, kAdd>(vectors, t, j);
+    TileOf<kRows, kMost, kStore>(vectors, t, j);
     j += vectors * lanes, left -= vectors;
   }
 }
 
-template <size_t kRows, bool kAdd>
+template <size_t kRows, FewStore kStore>
 HWY_INLINE void TileRows(FewTile& t) {
   if constexpr (kRows > 1) {
-    if (t.rows < kRows) return TileRows<kRows - 1, kAdd>(t);
+    if (t.rows < kRows) return TileRows<kRows - 1, kStore>(t);
   }
-  Tiles<kRows, kAdd>(t);
+  Tiles<kRows, kStore>(t);
 }
 
 void FewTileRows(FewTile& t) {
-  t.add ? TileRows<kFewTallRows, true>(t) : TileRows<kFewTallRows, false>(t);
+  switch (t.store) {
+    case FewStore::plain:
+      return TileRows<kFewTallRows, FewStore::plain>(t);
+    case FewStore::add:
+      return TileRows<kFewTallRows, FewStore::add>(t);
+    case FewStore::around_caches:
+      return TileRows<kFewTallRows, FewStore::around_caches>(t);
+  }
 }
 
 void FewFoldRows(const FewFold& f) {
@@ -154,6 +163,24 @@ void FewCopyRows(const float* from, size_t from_stride, size_t rows, size_t widt
     CopyRows<true>(from, from_stride, rows, width, hn::Set(d, *bias), to, to_stride);
   } else {
     CopyRows<false>(from, from_stride, rows, width, hn::Zero(d), to, to_stride);
+  }
+}
+
+void FewPadRows(const float* HWY_RESTRICT from, size_t from_stride, size_t rows, size_t lead, size_t count,
+                float* HWY_RESTRICT to, size_t width) {
+  const D d;
+  const ptrdiff_t lanes = SignedLanes(d), first = -static_cast<ptrdiff_t>(lead), end = static_cast<ptrdiff_t>(count);
+  const size_t left = (width - 1) % hn::Lanes(d) + 1;
+  const auto last = static_cast<ptrdiff_t>(width - left);
+  const Span<D> left_span(d, first, end), right_span(d, last + first, end);
+  for (size_t u = 0; u < rows; ++u, from += from_stride, to += width) {
+    const float* at = from + first;
+    if (last > 0) hn::StoreU(left_span.Load(d, at), d, to);
+    for (ptrdiff_t v = lanes; v < last; v += lanes) {
+      const bool whole = v + first >= 0 && v + first + lanes <= end;
+      hn::StoreU(whole ? hn::LoadU(d, at + v) : Span<D>(d, v + first, end).Load(d, at + v), d, to + v);
+    }
+    StorePartial(d, right_span.Load(d, at + last), to + last, left);
   }
 }
 
@@ -274,6 +301,10 @@ void few_tile(FewTile& tile) noexcept {
 void few_copy_rows(const float* from, size_t from_stride, size_t rows, size_t width, const float* bias, float* to,
                    size_t to_stride) noexcept {
   BNNS_DISPATCH(FewCopyRows)(from, from_stride, rows, width, bias, to, to_stride);
+}
+void few_pad_rows(const float* from, size_t from_stride, size_t rows, size_t lead, size_t count, float* to,
+                  size_t width) noexcept {
+  BNNS_DISPATCH(FewPadRows)(from, from_stride, rows, lead, count, to, width);
 }
 void few_fold_rows(const FewFold& fold) noexcept {
   BNNS_DISPATCH(FewFoldRows)(fold);
