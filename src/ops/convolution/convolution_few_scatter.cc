@@ -12,17 +12,23 @@ constexpr size_t kSourcePixels = 768;  // of a plane
 constexpr size_t kBlockPixels = 1280;  // of a block of samples
 constexpr size_t kBlocks = 4;          // that a batch is cut into at least
 constexpr size_t kLeastDepth = 8;      // source channels that repay the additions
-constexpr size_t kTasks = 4;           // wanted per thread
+constexpr size_t kAddCost = 4;         // of a sum that is added to a plane, in channels
+constexpr size_t kTasks = 2;           // wanted per thread
 
-// Samples side by side that cost least: rows of whole vectors, enough of them for large tiles (a tile costs half a
-// vector more). A divisor of the batch.
-size_t samples_of_block(size_t height, size_t width, size_t batch) {
+// Half vectors that tiles of so many numbers cost; a tile is one.
+size_t tile_cost(size_t numbers) {
   constexpr size_t kLanes = 16, kVectors = 5;
+  const size_t vectors = div_up(numbers, kLanes);
+  return 2 * vectors + div_up(vectors, kVectors);
+}
+
+// Samples side by side that cost least: rows of whole vectors, enough of them for large tiles. A divisor of the batch.
+size_t samples_of_block(size_t height, size_t width, size_t batch) {
   const size_t most = std::max<size_t>(1, std::min(kBlockPixels / (height * width), batch / kBlocks));
-  size_t best = 1, best_cost = 0;  // of all samples
-  for (size_t n = 1; n <= most; ++n) {
-    const size_t vectors = div_up(n * width, kLanes), cost = (2 * vectors + div_up(vectors, kVectors)) * (batch / n);
-    if (batch % n == 0 && (n == 1 || cost < best_cost)) best = n, best_cost = cost;
+  size_t best = 1, best_cost = tile_cost(width) * batch;
+  for (size_t n = 2; n <= most; ++n) {
+    const size_t cost = tile_cost(n * width) * (batch / n);
+    if (batch % n == 0 && cost < best_cost) best = n, best_cost = cost;
   }
   return best;
 }
@@ -38,7 +44,8 @@ bool few_scatter_accepts(const PatchAxis& y, const PatchAxis& x, size_t channels
 
 // With the source planes of some samples side by side, rows of L numbers: for each target channel and column kx of taps
 // a plane whose row l is the sum of the source rows that target row l meets, those alone; the columns are folded at the
-// end, each kx further right.
+// end, each kx further right. Where rows are short for vectors, a plane is instead added up from all source rows at
+// once, ky rows further down for row ky of taps.
 void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
                  const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
                  const ImageSource& source, const ImageTarget& target, ScratchShelf& scratch, size_t threads) {
@@ -46,8 +53,9 @@ void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
   const size_t samples = samples_of_block(height, width, batch);
   const size_t length = samples * width, flat = height * length, blocks = batch / samples;
   const size_t depth = y.taps * x.taps * channels;
+  const bool by_rows = height * tile_cost(length) * channels <= tile_cost(flat) * (channels + kAddCost);
   // Two target channels together, where the source rows of one target row pass L1.
-  const size_t together = 2 * x.taps <= kFewTallRows && y.taps * length * channels > kFewNear ? 2 : 1;
+  const size_t together = by_rows && 2 * x.taps <= kFewTallRows && y.taps * length * channels > kFewNear ? 2 : 1;
   const size_t jobs = div_up(rows, together);
   threads = threads_for(threads, groups * blocks * jobs, batch * groups * rows * depth * height * width / 2);
   const size_t parts = threads == 1 ? 1 : std::min(jobs, div_up(kTasks * threads, groups * blocks));
@@ -58,7 +66,9 @@ void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
   const ptrdiff_t high = std::clamp<ptrdiff_t>(static_cast<ptrdiff_t>(height + y.taps - 1) - y.offset, low, last);
   const Range inside{static_cast<size_t>(low), static_cast<size_t>(high)};
 
-  const size_t plane = inside.size() * length + 16;
+  // Row 0 of a plane meets this source row with its first tap.
+  const size_t first = by_rows ? static_cast<size_t>(low + y.offset) : 0;
+  const size_t plane = (by_rows ? inside.size() : height + y.taps - 1) * length + 16;
   const size_t a_floats = round_up(groups * rows * depth, 16), offset_floats = round_up(2 * y.taps, 16);
   const size_t g_stride = round_up(flat, 16),
                g_floats = channels * g_stride + FewSlab::kSlack + round_up(2 * width, 16);
@@ -69,10 +79,19 @@ void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
   auto* const offset = reinterpret_cast<ptrdiff_t*>(a + a_floats);
   for (size_t j = 0; j < y.taps; ++j) offset[j] = -static_cast<ptrdiff_t>(j * length);
   // Weights as the tiles read them: [group][job][channel][ky][target channel][kx].
+  const bool runs =
+      weights.x == 1 && weights.y == static_cast<ptrdiff_t>(x.taps) && y.kernel_step == 1 && x.kernel_step == 1;
   parallel_for(groups * jobs, threads_for(threads, groups * jobs, groups * rows * depth), [&](size_t task, size_t) {
     const size_t group = task / jobs, r0 = task % jobs * together, r1 = std::min(rows, r0 + together);
     const float* base = weights.data + static_cast<ptrdiff_t>(group) * weights.group;
     float* to = a + (group * rows + r0) * depth;
+    if (together == 1 && runs) {
+      const float* from = base + static_cast<ptrdiff_t>(r0) * row_stride +
+                          static_cast<ptrdiff_t>(y.kernel_first) * weights.y +
+                          static_cast<ptrdiff_t>(x.kernel_first) * weights.x;
+      for (size_t c = 0; c < channels; ++c, from += channel_stride) to = std::copy_n(from, y.taps * x.taps, to);
+      return;
+    }
     for (size_t c = 0; c < channels; ++c) {
       for (size_t j = 0; j < y.taps; ++j) {
         const auto ky = static_cast<ptrdiff_t>(y.kernel_first + j * y.kernel_step);
@@ -114,13 +133,20 @@ void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
     for (size_t job = job0; job < job1; ++job) {
       const size_t r0 = job * together, r1 = std::min(rows, r0 + together);
       tile.rows = (r1 - r0) * x.taps, tile.a_stride = y.taps * tile.rows;
-      for (size_t l = inside.begin; l < inside.end; ++l) {
+      for (size_t l = inside.begin; l < inside.end && by_rows; ++l) {
         // Taps j of the rows at, at - 1, ... that exist.
         const auto at = static_cast<size_t>(static_cast<ptrdiff_t>(l) + y.offset);
         const size_t j0 = at < height ? 0 : at - height + 1, j1 = std::min(y.taps, at + 1);
         tile.x = g + at * length, tile.offset = offset + j0, tile.taps = j1 - j0;
         tile.a = a + (group * rows + r0) * depth + j0 * tile.rows;
-        tile.y = planes + (l - inside.begin) * length;
+        tile.y = planes + (at - first) * length;
+        few_tile(tile);
+      }
+      if (!by_rows) std::fill_n(planes, x.taps * plane, 0.0f);
+      for (size_t j = 0; j < y.taps && !by_rows; ++j) {
+        tile.x = g, tile.offset = offset, tile.taps = 1, tile.store = FewStore::add, tile.flat = flat;
+        tile.a = a + (group * rows + r0) * depth + j * tile.rows;
+        tile.y = planes + j * length;
         few_tile(tile);
       }
       for (size_t p = 0; p < (r1 - r0) * samples; ++p) {
@@ -128,7 +154,8 @@ void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
         FewFold fold;
         fold.copies = x.taps, fold.copy_stride = plane, fold.rows = inside.size(), fold.row_stride = length;
         fold.width = width, fold.first = x.offset;
-        fold.x = planes + (r - r0) * x.taps * plane + i * width;
+        fold.x =
+            planes + (r - r0) * x.taps * plane + (static_cast<size_t>(low + y.offset) - first) * length + i * width;
         float* values = out;
         if (direct) {
           values =

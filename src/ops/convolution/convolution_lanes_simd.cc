@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "src/ops/convolution/convolution_lanes_simd.cc"
 #include <hwy/foreach_target.h>
 // clang-format off
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 #include "src/ops/convolution/convolution_winograd-inl.h"
 #include "src/simd/dispatch.h"
@@ -157,11 +158,18 @@ HWY_NOINLINE void DotTile(const LaneWindows& t, const float* HWY_RESTRICT x, con
   }
 }
 
+HWY_INLINE void LookAhead(LaneAhead& a) {
+  for (size_t i = 0; i < a.some && a.next < a.runs * a.lines; ++i, ++a.next) {
+    hwy::Prefetch(a.from + a.next / a.lines * a.stride + a.next % a.lines * 16);
+  }
+}
+
 template <size_t kCount, size_t kTaps, size_t kStep>
-HWY_INLINE void DotChannels(const LaneWindows& t, const float* g, size_t width, float* dw) {
+HWY_INLINE void DotChannels(const LaneWindows& t, const float* g, size_t width, float* dw, LaneAhead& ahead) {
   constexpr size_t kRows = HWY_MAX(size_t{1}, HWY_MIN(kTaps, SumsFor(kCount) / kTaps));
   for (size_t c = 0; c < t.channels; ++c) {
     const auto run = [&](auto tile, size_t ky) {
+      LookAhead(ahead);
       tile(t, t.x + c * t.channel_stride + static_cast<ptrdiff_t>(ky) * t.tap_row, g, width,
            dw + (c * t.taps_y + ky) * kTaps * width);
     };
@@ -172,25 +180,25 @@ HWY_INLINE void DotChannels(const LaneWindows& t, const float* g, size_t width, 
 }
 
 template <size_t kTaps, size_t kStep>
-HWY_INLINE void DotLanes(const LaneWindows& t, const float* g, size_t width, float* dw) {
+HWY_INLINE void DotLanes(const LaneWindows& t, const float* g, size_t width, float* dw, LaneAhead& ahead) {
   const size_t lanes = hn::Lanes(D());
   constexpr size_t kMost = SumsFor(kVectors) < kTaps ? 2 : kVectors;
   for (size_t s = 0; s < width; s += kMost * lanes) {
     ForVectors<kMost>((width - s) / lanes, [&](auto count) HWY_ATTR {
-      DotChannels<decltype(count)::value, kTaps, kStep>(t, g + s, width, dw + s);
+      DotChannels<decltype(count)::value, kTaps, kStep>(t, g + s, width, dw + s, ahead);
     });
   }
 }
 
 template <size_t kStep>
-HWY_INLINE void DotTaps(const LaneWindows& t, const float* g, size_t width, float* dw) {
-  if (t.taps_x == 3) return DotLanes<3, kStep>(t, g, width, dw);
-  if (t.taps_x == 5) return DotLanes<5, kStep>(t, g, width, dw);
-  DotLanes<7, kStep>(t, g, width, dw);
+HWY_INLINE void DotTaps(const LaneWindows& t, const float* g, size_t width, float* dw, LaneAhead& ahead) {
+  if (t.taps_x == 3) return DotLanes<3, kStep>(t, g, width, dw, ahead);
+  if (t.taps_x == 5) return DotLanes<5, kStep>(t, g, width, dw, ahead);
+  DotLanes<7, kStep>(t, g, width, dw, ahead);
 }
 
-void LanesDots(const LaneWindows& t, const float* g, size_t width, float* dw) {
-  t.step == 1 ? DotTaps<1>(t, g, width, dw) : DotTaps<2>(t, g, width, dw);
+void LanesDots(const LaneWindows& t, const float* g, size_t width, float* dw, LaneAhead& ahead) {
+  t.step == 1 ? DotTaps<1>(t, g, width, dw, ahead) : DotTaps<2>(t, g, width, dw, ahead);
 }
 
 // Four pixels at a time: blocks of four channels turn into four pixels of a channel each.
@@ -226,8 +234,8 @@ namespace bnns {
 void lanes_sums(const LaneWindows& windows, const float* w, size_t width, float* y) noexcept {
   BNNS_DISPATCH(lanes::LanesSums)(windows, w, width, y);
 }
-void lanes_dots(const LaneWindows& windows, const float* g, size_t width, float* dw) noexcept {
-  BNNS_DISPATCH(lanes::LanesDots)(windows, g, width, dw);
+void lanes_dots(const LaneWindows& windows, const float* g, size_t width, float* dw, LaneAhead& ahead) noexcept {
+  BNNS_DISPATCH(lanes::LanesDots)(windows, g, width, dw, ahead);
 }
 void lanes_transpose(const float* from, size_t width, size_t pixels, size_t channels, float* to,
                      size_t stride) noexcept {

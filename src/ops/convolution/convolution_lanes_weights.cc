@@ -61,7 +61,8 @@ void lanes_weights(const ConvolutionMap& map, size_t batch, const ImageSource& s
       std::fill_n(dw + r * depth + c0 * taps * some, (c1 - c0) * taps * some, 0.0f);
     }
     if (rows < width) std::fill_n(g, g_floats, 0.0f);
-    for (size_t b = slice * blocks / slices; b < (slice + 1) * blocks / slices; ++b) {
+    const size_t end = (slice + 1) * blocks / slices;
+    for (size_t b = slice * blocks / slices; b < end; ++b) {
       const size_t n = b / row_blocks, u0 = b % row_blocks * block, u1 = std::min(y.pixels, u0 + block);
       const size_t count = (u1 - u0) * x.pixels;
       const float* from = stage;
@@ -79,11 +80,17 @@ void lanes_weights(const ConvolutionMap& map, size_t batch, const ImageSource& s
       const Slab s = make_slab(large, y, columns, {n, n + 1, u0, u1, 0, columns.pixels}, group * channels + c0, c1 - c0,
                                slab_room);
       const LaneWindows windows = lane_windows(s, y, x, c1 - c0, u1 - u0);
+      LaneAhead ahead;  // the next block's gradients: short runs, which the hardware does not see coming
+      if (dense && b + 1 < end) {
+        ahead.from = small.plain_at((b + 1) / row_blocks, group * rows, (b + 1) % row_blocks * block);
+        ahead.runs = rows, ahead.lines = div_up(block * x.pixels, 16), ahead.stride = stride;
+        ahead.some = div_up(ahead.runs * ahead.lines, div_up(width, panel) * (c1 - c0) * div_up(y.taps, 2));
+      }
       for (size_t r = 0; r < width; r += panel) {
         const size_t some = std::min(panel, width - r);
         pack_strided(strided_lens(from + r * stride, FloatType::f32, static_cast<ptrdiff_t>(stride), 1),
                      {0, std::min(some, rows - r)}, {0, count}, {g, some, g_floats});
-        lanes_dots(windows, g, some, dw + r * depth + c0 * taps * some);
+        lanes_dots(windows, g, some, dw + r * depth + c0 * taps * some, ahead);
       }
     }
   });
