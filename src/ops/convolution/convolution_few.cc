@@ -147,8 +147,7 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
   const size_t taps = y.taps * x.taps, depth = channels * taps;
   const size_t row_blocks = div_up(y.pixels, slab.rows), blocks = row_blocks * (batch / slab.samples);
   const bool far = channels * taps * 16 > kFewNear;  // of a vector's taps
-  const size_t tiles = div_up(rows, far ? kFewTallRows : kFewRows), width = x.pixels;
-  const auto first_row = [&](size_t tile) { return rows * tile / tiles; };
+  const size_t least_tiles = div_up(rows, far ? kFewTallRows : kFewRows), width = x.pixels;
   const bool only_sink = target.sink && target.sink->instead_of_target;
   const bool direct = !only_sink && target.plain() && !target.accumulate && x.target_step == 1 && y.target_step == 1 &&
                       target.tensor->stride[1] == width;
@@ -157,7 +156,11 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
                       batch * groups * rows * y.pixels * width * sizeof(float) >= kStreamBytes;
   // Or are made there.
   const bool in_place = direct && !stream && slab.length == width && slab.rows == y.pixels && whole_vectors(y, x);
-  threads = threads_for(threads, groups * blocks, batch * groups * rows * depth * y.pixels * width / 2);
+  threads = threads_for(threads, groups * blocks * rows, batch * groups * rows * depth * y.pixels * width / 2);
+  // Where blocks are few, their tiles are shared out: no sum depends on how rows are cut.
+  const size_t parts = stream ? 1 : std::min(rows, div_up(threads, groups * blocks));
+  const size_t tiles = std::min(rows, round_up(least_tiles, parts));
+  const auto first_row = [&](size_t tile) { return rows * tile / tiles; };
 
   const size_t a_floats = round_up(groups * rows * depth, 16), offset_floats = round_up(2 * taps, 16);
   const size_t slab_floats = slab.floats(channels), flat_stride = round_up(slab.flat, 16) + 16;
@@ -188,7 +191,8 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
   const auto plane_of = [&](size_t n, size_t channel) {
     return static_cast<float*>(target.data) + n * target.batch_stride + channel * target.tensor->stride[2];
   };
-  const auto run_block = [&](size_t block, size_t worker) {
+  const auto run_block = [&](size_t block, size_t part, size_t worker) {
+    const size_t tile0 = tiles * part / parts, tile1 = tiles * (part + 1) / parts;
     const size_t group = block / row_blocks % groups, n0 = block / row_blocks / groups * slab.samples;
     const size_t u0 = block % row_blocks * slab.rows, u1 = std::min(y.pixels, u0 + slab.rows);
     float* own = a + a_floats + offset_floats + worker * own_floats;
@@ -200,7 +204,7 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
     const bool lines = stream && target.activation.is_identity() && count % 16 == 0 &&
                        target.tensor->stride[2] % 16 == 0 &&
                        reinterpret_cast<uintptr_t>(plane_of(n0, group * rows) + u0 * width) % 64 == 0;
-    for (size_t i = 0; i < tiles; ++i) {
+    for (size_t i = tile0; i < tile1; ++i) {
       const size_t r0 = first_row(i);
       FewTile tile;
       tile.rows = first_row(i + 1) - r0, tile.channels = channels, tile.taps = taps;
@@ -228,7 +232,7 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
       }
     }
     if (stream) return;
-    for (size_t p = 0; p < rows * slab.samples; ++p) {
+    for (size_t p = first_row(tile0) * slab.samples; p < first_row(tile1) * slab.samples; ++p) {
       const size_t r = p / slab.samples, i = p % slab.samples, channel = group * rows + r, n = n0 + i;
       float* to = staged + r * dense_stride;
       if (direct) to = plane_of(n, channel) + u0 * width;
@@ -248,12 +252,17 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
       }
     }
   };
+  if (!stream) {
+    parallel_for(groups * blocks * parts, threads,
+                 [&](size_t task, size_t worker) { run_block(task / parts, task % parts, worker); });
+    return;
+  }
   // The end of a task waits for stores around the caches: few tasks then.
-  const size_t together = stream ? std::clamp<size_t>(groups * blocks / (kTasks * threads), 1, kMostBlocks) : 1;
+  const size_t together = std::clamp<size_t>(groups * blocks / (kTasks * threads), 1, kMostBlocks);
   parallel_for(div_up(groups * blocks, together), threads, [&](size_t task, size_t worker) {
     const size_t end = std::min(groups * blocks, (task + 1) * together);
-    for (size_t block = task * together; block < end; ++block) run_block(block, worker);
-    if (stream) stream_end();
+    for (size_t block = task * together; block < end; ++block) run_block(block, 0, worker);
+    stream_end();
   });
 }
 

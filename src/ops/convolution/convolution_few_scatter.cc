@@ -81,8 +81,8 @@ void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
   // Weights as the tiles read them: [group][job][channel][ky][target channel][kx].
   const bool runs =
       weights.x == 1 && weights.y == static_cast<ptrdiff_t>(x.taps) && y.kernel_step == 1 && x.kernel_step == 1;
-  parallel_for(groups * jobs, threads_for(threads, groups * jobs, groups * rows * depth), [&](size_t task, size_t) {
-    const size_t group = task / jobs, r0 = task % jobs * together, r1 = std::min(rows, r0 + together);
+  const auto pack_job = [&](size_t group, size_t job) {
+    const size_t r0 = job * together, r1 = std::min(rows, r0 + together);
     const float* base = weights.data + static_cast<ptrdiff_t>(group) * weights.group;
     float* to = a + (group * rows + r0) * depth;
     if (together == 1 && runs) {
@@ -104,7 +104,12 @@ void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
         }
       }
     }
-  });
+  };
+  // Each is packed by the one task that reads it, or by all threads first.
+  if (blocks > 1) {
+    parallel_for(groups * jobs, threads_for(threads, groups * jobs, groups * rows * depth),
+                 [&](size_t task, size_t) { pack_job(task / jobs, task % jobs); });
+  }
 
   const bool direct = target.plain() && !target.accumulate && target.tensor->stride[1] == x.pixels;
   parallel_for(groups * blocks * parts, threads, [&](size_t task, size_t worker) {
@@ -132,6 +137,7 @@ void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
     }
     for (size_t job = job0; job < job1; ++job) {
       const size_t r0 = job * together, r1 = std::min(rows, r0 + together);
+      if (blocks == 1) pack_job(group, job);
       tile.rows = (r1 - r0) * x.taps, tile.a_stride = y.taps * tile.rows;
       for (size_t l = inside.begin; l < inside.end && by_rows; ++l) {
         // Taps j of the rows at, at - 1, ... that exist.
