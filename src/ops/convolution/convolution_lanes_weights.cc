@@ -50,6 +50,23 @@ void lanes_weights(const ConvolutionMap& map, size_t batch, const ImageSource& s
   const size_t own = slab + g_floats + (dense ? 0 : round_up(block * x.pixels * rows + 2 * x.pixels, 16));
   ScratchShelf::Lease room(scratch, scratch_bytes(threads, own, map.groups * slices * sums));
   float* const sliced = room.as<float>();
+  const bool plain = !target.accumulate && target.x == 1 && target.y == static_cast<ptrdiff_t>(x.taps) &&
+                     target.large == static_cast<ptrdiff_t>(taps) && target.small > 0;
+  // dW = or += the slices, added in order, for weights [k0, k1) of the panel at small channel r0.
+  const auto store = [&](size_t group, size_t r0, size_t k0, size_t k1) {
+    const size_t some = std::min(panel, width - r0), r1 = std::min(rows, r0 + some);
+    float* sum = sliced + group * slices * sums + r0 * depth + k0 * some;
+    for (size_t i = 1; i < slices; ++i) add_values(sum + i * sums, sum, (k1 - k0) * some);
+    float* const to =
+        target.data + static_cast<ptrdiff_t>(group) * target.group + static_cast<ptrdiff_t>(r0) * target.small;
+    if (plain) return lanes_transpose(sum, some, k1 - k0, r1 - r0, to + k0, static_cast<size_t>(target.small));
+    for (size_t k = k0; k < k1; ++k, sum += some) {
+      const size_t t = k % taps;
+      float* at = to + static_cast<ptrdiff_t>(k / taps) * target.large + static_cast<ptrdiff_t>(t / x.taps) * target.y +
+                  static_cast<ptrdiff_t>(t % x.taps) * target.x;
+      for (size_t r = 0; r < r1 - r0; ++r, at += target.small) *at = target.accumulate ? *at + sum[r] : sum[r];
+    }
+  };
   parallel_for(map.groups * slices * parts, threads, [&](size_t task, size_t worker) {
     const size_t group = task / parts / slices, slice = task / parts % slices;
     const size_t c0 = task % parts * some_channels, c1 = std::min(channels, c0 + some_channels);
@@ -93,26 +110,13 @@ void lanes_weights(const ConvolutionMap& map, size_t batch, const ImageSource& s
         lanes_dots(windows, g, some, dw + r * depth + c0 * taps * some, ahead);
       }
     }
+    for (size_t r = 0; r < width && slices == 1; r += panel) store(group, r, c0 * taps, c1 * taps);
   });
-  // dW = or += the slices, added in order.
-  const bool plain = !target.accumulate && target.x == 1 && target.y == static_cast<ptrdiff_t>(x.taps) &&
-                     target.large == static_cast<ptrdiff_t>(taps) && target.small > 0;
+  if (slices == 1) return;
   const size_t panels = div_up(width, panel), pieces = div_up(depth, kStorePart), tasks = map.groups * panels * pieces;
   parallel_for(tasks, threads_for(threads, tasks, map.groups * sums * slices), [&](size_t task, size_t) {
-    const size_t group = task / pieces / panels, r0 = task / pieces % panels * panel,
-                 some = std::min(panel, width - r0);
-    const size_t k0 = task % pieces * kStorePart, k1 = std::min(depth, k0 + kStorePart), r1 = std::min(rows, r0 + some);
-    float* sum = sliced + group * slices * sums + r0 * depth + k0 * some;
-    for (size_t i = 1; i < slices; ++i) add_values(sum + i * sums, sum, (k1 - k0) * some);
-    float* const to =
-        target.data + static_cast<ptrdiff_t>(group) * target.group + static_cast<ptrdiff_t>(r0) * target.small;
-    if (plain) return lanes_transpose(sum, some, k1 - k0, r1 - r0, to + k0, static_cast<size_t>(target.small));
-    for (size_t k = k0; k < k1; ++k, sum += some) {
-      const size_t t = k % taps;
-      float* at = to + static_cast<ptrdiff_t>(k / taps) * target.large + static_cast<ptrdiff_t>(t / x.taps) * target.y +
-                  static_cast<ptrdiff_t>(t % x.taps) * target.x;
-      for (size_t r = 0; r < r1 - r0; ++r, at += target.small) *at = target.accumulate ? *at + sum[r] : sum[r];
-    }
+    const size_t k0 = task % pieces * kStorePart;
+    store(task / pieces / panels, task / pieces % panels * panel, k0, std::min(depth, k0 + kStorePart));
   });
 }
 
