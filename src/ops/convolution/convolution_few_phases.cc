@@ -23,20 +23,17 @@ PatchAxis unite(const PatchAxis& a, const PatchAxis& b) {
 
 // Several tiles on one source: kNearBlock numbers of so many channels at a time as stay in L1, where a channel's take
 // `floats`.
-void run_tiles(FewTile* tiles, size_t count, size_t floats) {
-  const size_t channels = tiles->channels, some = std::max<size_t>(1, kFewNear / floats);
-  if (count == 1 || some >= channels) {
-    for (size_t i = 0; i < count; ++i) few_tile(tiles[i]);
-    return;
-  }
-  const size_t parts = div_up(channels, some);
+void run_tiles(FewTile* tiles, size_t count, size_t floats, LinesAhead ahead) {
+  const size_t channels = tiles->channels, parts = div_up(channels, std::max<size_t>(1, kFewNear / floats));
   size_t flat = 0;
   for (size_t i = 0; i < count; ++i) flat = std::max(flat, tiles[i].flat);
+  ahead.some = div_up(ahead.runs * ahead.lines, div_up(flat, kNearBlock) * parts * count);
   for (size_t j = 0; j < flat; j += kNearBlock) {
     for (size_t part = 0; part < parts; ++part) {
       const size_t c0 = channels * part / parts, c1 = channels * (part + 1) / parts;
       for (size_t i = 0; i < count; ++i) {
         FewTile tile = tiles[i];
+        ask_ahead(ahead);
         if (j >= tile.flat) continue;
         tile.x += c0 * tile.channel_stride + j, tile.a += c0 * tile.a_stride, tile.y += j;
         tile.channels = c1 - c0, tile.flat = std::min(kNearBlock, tile.flat - j),
@@ -124,7 +121,21 @@ void few_phases(const ConvolutionMap& map, size_t batch, const ImageSource& sour
       t.a = a + (groups * first[p] + group * t.taps) * channels * rows, t.a_stride = t.taps * rows;
       t.y = sums + p * rows * flat_stride, t.y_stride = flat_stride;
     }
-    run_tiles(tile, tiles, all_y.taps * (kNearBlock + few_span(all_x)));
+    LinesAhead ahead;
+    const size_t next = (task + 1) / row_blocks / groups, next_group = (task + 1) / row_blocks % groups;
+    if (source.plain() && next < batch) {
+      // New rows of this image, or the first ones of the next.
+      const bool same = u1 < all_y.pixels;
+      const size_t end_u = std::min(all_y.pixels, (same ? u1 : 0) + slab.rows);
+      const auto row = [&](ptrdiff_t u) {
+        return static_cast<size_t>(std::clamp<ptrdiff_t>(u + all_y.offset, 0, static_cast<ptrdiff_t>(all_y.extent)));
+      };
+      const size_t begin = same ? row(static_cast<ptrdiff_t>(u1)) : 0, end = row(static_cast<ptrdiff_t>(end_u));
+      ahead.from = source.plain_at(next, next_group * channels, begin);
+      ahead.runs = channels, ahead.stride = source.tensor->stride[2];
+      ahead.lines = div_up((end - begin) * source.tensor->stride[1], 16);
+    }
+    run_tiles(tile, tiles, all_y.taps * (kNearBlock + few_span(all_x)), ahead);
     for (size_t i = 0; i < kPhases; ++i) {
       const size_t end = std::min(u1, y[i].pixels);
       if (end <= u0) continue;

@@ -56,15 +56,9 @@ LaneWindows lane_windows(const Slab& s, const PatchAxis& y, const PatchAxis& x, 
 
 // y[(u * pixels + v) * width + s] = the sum above, w[(c * taps + t) * width + s].
 void lanes_sums(const LaneWindows& windows, const float* w, size_t width, float* y) noexcept;
-// Memory that will be read soon: runs of `lines` lines, asked for some at a time.
-struct LaneAhead {
-  const float* from = nullptr;
-  size_t runs = 0, lines = 0, stride = 0;
-  size_t next = 0, some = 0;
-};
 // dw[(c * taps + t) * width + s] += the sum above, g[(u * pixels + v) * width + s]; taps_x 3, 5 or 7. Best where g fits
 // L1, and for 7 taps with a width of 32. Moves ahead.
-void lanes_dots(const LaneWindows& windows, const float* g, size_t width, float* dw, LaneAhead& ahead) noexcept;
+void lanes_dots(const LaneWindows& windows, const float* g, size_t width, float* dw, LinesAhead& ahead) noexcept;
 // to[s * stride + p] = from[p * width + s] for s < channels, p < pixels.
 void lanes_transpose(const float* from, size_t width, size_t pixels, size_t channels, float* to,
                      size_t stride) noexcept;

@@ -6,7 +6,6 @@
 #define HWY_TARGET_INCLUDE "src/ops/convolution/convolution_lanes_simd.cc"
 #include <hwy/foreach_target.h>
 // clang-format off
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 #include "src/ops/convolution/convolution_winograd-inl.h"
 #include "src/simd/dispatch.h"
@@ -158,18 +157,12 @@ HWY_NOINLINE void DotTile(const LaneWindows& t, const float* HWY_RESTRICT x, con
   }
 }
 
-HWY_INLINE void LookAhead(LaneAhead& a) {
-  for (size_t i = 0; i < a.some && a.next < a.runs * a.lines; ++i, ++a.next) {
-    hwy::Prefetch(a.from + a.next / a.lines * a.stride + a.next % a.lines * 16);
-  }
-}
-
 template <size_t kCount, size_t kTaps, size_t kStep>
-HWY_INLINE void DotChannels(const LaneWindows& t, const float* g, size_t width, float* dw, LaneAhead& ahead) {
+HWY_INLINE void DotChannels(const LaneWindows& t, const float* g, size_t width, float* dw, LinesAhead& ahead) {
   constexpr size_t kRows = HWY_MAX(size_t{1}, HWY_MIN(kTaps, SumsFor(kCount) / kTaps));
   for (size_t c = 0; c < t.channels; ++c) {
     const auto run = [&](auto tile, size_t ky) {
-      LookAhead(ahead);
+      ask_ahead(ahead);
       tile(t, t.x + c * t.channel_stride + static_cast<ptrdiff_t>(ky) * t.tap_row, g, width,
            dw + (c * t.taps_y + ky) * kTaps * width);
     };
@@ -180,7 +173,7 @@ HWY_INLINE void DotChannels(const LaneWindows& t, const float* g, size_t width, 
 }
 
 template <size_t kTaps, size_t kStep>
-HWY_INLINE void DotLanes(const LaneWindows& t, const float* g, size_t width, float* dw, LaneAhead& ahead) {
+HWY_INLINE void DotLanes(const LaneWindows& t, const float* g, size_t width, float* dw, LinesAhead& ahead) {
   const size_t lanes = hn::Lanes(D());
   constexpr size_t kMost = SumsFor(kVectors) < kTaps ? 2 : kVectors;
   for (size_t s = 0; s < width; s += kMost * lanes) {
@@ -191,13 +184,13 @@ HWY_INLINE void DotLanes(const LaneWindows& t, const float* g, size_t width, flo
 }
 
 template <size_t kStep>
-HWY_INLINE void DotTaps(const LaneWindows& t, const float* g, size_t width, float* dw, LaneAhead& ahead) {
+HWY_INLINE void DotTaps(const LaneWindows& t, const float* g, size_t width, float* dw, LinesAhead& ahead) {
   if (t.taps_x == 3) return DotLanes<3, kStep>(t, g, width, dw, ahead);
   if (t.taps_x == 5) return DotLanes<5, kStep>(t, g, width, dw, ahead);
   DotLanes<7, kStep>(t, g, width, dw, ahead);
 }
 
-void LanesDots(const LaneWindows& t, const float* g, size_t width, float* dw, LaneAhead& ahead) {
+void LanesDots(const LaneWindows& t, const float* g, size_t width, float* dw, LinesAhead& ahead) {
   t.step == 1 ? DotTaps<1>(t, g, width, dw, ahead) : DotTaps<2>(t, g, width, dw, ahead);
 }
 
@@ -234,7 +227,7 @@ namespace bnns {
 void lanes_sums(const LaneWindows& windows, const float* w, size_t width, float* y) noexcept {
   BNNS_DISPATCH(lanes::LanesSums)(windows, w, width, y);
 }
-void lanes_dots(const LaneWindows& windows, const float* g, size_t width, float* dw, LaneAhead& ahead) noexcept {
+void lanes_dots(const LaneWindows& windows, const float* g, size_t width, float* dw, LinesAhead& ahead) noexcept {
   BNNS_DISPATCH(lanes::LanesDots)(windows, g, width, dw, ahead);
 }
 void lanes_transpose(const float* from, size_t width, size_t pixels, size_t channels, float* to,

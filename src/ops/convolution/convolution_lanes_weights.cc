@@ -97,7 +97,7 @@ void lanes_weights(const ConvolutionMap& map, size_t batch, const ImageSource& s
       const Slab s = make_slab(large, y, columns, {n, n + 1, u0, u1, 0, columns.pixels}, group * channels + c0, c1 - c0,
                                slab_room);
       const LaneWindows windows = lane_windows(s, y, x, c1 - c0, u1 - u0);
-      LaneAhead ahead;  // the next block's gradients: short runs, which the hardware does not see coming
+      LinesAhead ahead;  // the next block's gradients: short runs, which the hardware does not see coming
       if (dense && b + 1 < end) {
         ahead.from = small.plain_at((b + 1) / row_blocks, group * rows, (b + 1) % row_blocks * block);
         ahead.runs = rows, ahead.lines = div_up(block * x.pixels, 16), ahead.stride = stride;

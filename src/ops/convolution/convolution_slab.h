@@ -83,4 +83,17 @@ inline size_t scratch_bytes(size_t threads, size_t thread_floats, size_t shared_
 Slab make_slab(const ImageSource& source, const PatchAxis& y, const PatchAxis& x, const PixelBlock& block, size_t c0,
                size_t channels, float* room);
 
+// Memory that will be read soon: runs of lines, asked for some at a time between other work. Short runs, far from each
+// other, are what the hardware does not see coming.
+struct LinesAhead {
+  const float* from = nullptr;
+  size_t runs = 0, lines = 0, stride = 0;  // stride: floats from run to run
+  size_t next = 0, some = 0;
+};
+inline void ask_ahead(LinesAhead& a) {
+  for (size_t i = 0; i < a.some && a.next < a.runs * a.lines; ++i, ++a.next) {
+    __builtin_prefetch(a.from + a.next / a.lines * a.stride + a.next % a.lines * 16);
+  }
+}
+
 }  // namespace bnns
