@@ -200,6 +200,14 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
     float* staged = sums + rows * flat_stride;
     slab.fill(source, y, x, n0, group * channels, channels, u0, u1, own, slab_room);
     const size_t count = (u1 - u0) * width;
+    // The next block's samples.
+    const float *ahead = nullptr, *ahead_end = nullptr;
+    if (source.plain() && groups * row_blocks == 1 && n0 + slab.samples < batch &&
+        source.batch_stride == channels * source.tensor->stride[2]) {
+      ahead = source.plain_at(n0 + slab.samples, 0, 0), ahead_end = ahead + slab.samples * source.batch_stride;
+    }
+    const size_t ahead_lines = div_up(static_cast<size_t>(ahead_end - ahead) / 16,
+                                      (tile1 - tile0) * channels * div_up(count * slab.samples, 64));
     // Whole lines of a target without an activation need no stage.
     const bool lines = stream && target.activation.is_identity() && count % 16 == 0 &&
                        target.tensor->stride[2] % 16 == 0 &&
@@ -218,7 +226,9 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
         tile.bias = target.bias ? target.bias + group * rows + r0 : nullptr;
       }
       if (!stream || lines) {
+        tile.ahead = ahead, tile.ahead_end = ahead_end, tile.ahead_lines = ahead_lines;
         few_tile(tile);
+        ahead = tile.ahead;
         continue;
       }
       for (size_t j = 0; j < count; j += kStreamBlock) {
