@@ -241,11 +241,14 @@ void NormalizationParameters::update_moving(float momentum, const double* mean, 
 void NormalizationState::begin(const NormalizationProblem& problem, size_t batch, const void* y) {
   const size_t values = checked_mul(checked_mul(batch, problem.count(), "batch"), sizeof(float), "the training state");
   const size_t sets = problem.sets(batch) * sizeof(float), room = checked_add(values, kAlignment, "the training state");
-  Buffer new_values, new_rstd;
+  const size_t affine = problem.kind == NormalizationKind::batch ? 2 * problem.channels * sizeof(float) : 0;
+  Buffer new_values, new_rstd, new_affine;
   if (values_.bytes() < room) new_values = Buffer(options_, room, "the training state");
   if (rstd_.bytes() < sets) new_rstd = Buffer(options_, sets, "the training state");
+  if (affine_.bytes() < affine) new_affine = Buffer(options_, affine, "the training state");
   if (new_values.data()) values_ = std::move(new_values);
   if (new_rstd.data()) rstd_ = std::move(new_rstd);
+  if (new_affine.data()) affine_ = std::move(new_affine);
   batch_ = batch;
   shift_ = reinterpret_cast<uintptr_t>(y) % kAlignment / sizeof(float);
   ready_ = false;

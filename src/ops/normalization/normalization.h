@@ -73,7 +73,8 @@ class NormalizationParameters {
   std::atomic<uint32_t> sequence_{0};  // odd while an update writes
 };
 
-// What a training pass keeps for backward: x^ of every value, 1 / sqrt(variance + epsilon) of every set.
+// What a training pass keeps for backward: x^ of every value, 1 / sqrt(variance + epsilon) of every set, and, of batch
+// normalization, gamma and beta: with them x^ tells where ReLU was 0, without y.
 class NormalizationState {
  public:
   explicit NormalizationState(const Options& options) : options_(options) {}
@@ -88,12 +89,13 @@ class NormalizationState {
 
   float* values() const {
     return values_.as<float>() + shift_;
-  }                                                  // batch * count, dense, in memory order of the samples
-  float* rstd() const { return rstd_.as<float>(); }  // sets(batch)
+  }                                                     // batch * count, dense, in memory order of the samples
+  float* rstd() const { return rstd_.as<float>(); }     // sets(batch)
+  float* gamma() const { return affine_.as<float>(); }  // batch normalization: channels; beta behind them
 
  private:
   Options options_;
-  Buffer values_, rstd_;
+  Buffer values_, rstd_, affine_;
   size_t batch_ = 0, shift_ = 0;
   bool ready_ = false;
 };

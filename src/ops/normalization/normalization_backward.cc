@@ -21,6 +21,7 @@ BackwardPass::BackwardPass(const NormalizationProblem& problem, const Normalizat
       n_threads_(n_threads),
       values_(state.values()),
       rstd_(state.rstd()),
+      relu_gamma_(state.gamma()),
       schedule_(plan_, n_threads, bytes(), 2),
       parameters_wanted_(call.dbeta || call.dgamma),
       stream_(bytes() / 4 >= kStreamGradientBytes && !plan_.by_columns),
@@ -36,15 +37,18 @@ BackwardPass::BackwardPass(const NormalizationProblem& problem, const Normalizat
   if (problem.activation.is_identity()) {
     source_ = Source::none;
   } else if (is_relu(problem.activation)) {
-    source_ = Source::relu;
+    // The sign of y without reading it; half floats may have been rounded to 0.
+    const bool told = plan_.batch_sets && !plan_.by_columns && problem.y.is(BNNSDataTypeFloat32);
+    source_ = told ? Source::relu_values : Source::relu;
   } else if (normalization_needs_output(problem)) {
     source_ = Source::output;
   }
   const Rectangle r{0, 0, plan_.block_rows, 1};
-  const bool direct = views_.dy.direct(r) && views_.dx.direct(r) &&
-                      (source_ == Source::none || (source_ == Source::relu && views_.y.direct(r)));
+  const bool without_y = source_ == Source::none || source_ == Source::relu_values;
+  const bool direct =
+      views_.dy.direct(r) && views_.dx.direct(r) && (without_y || (source_ == Source::relu && views_.y.direct(r)));
   block_columns_ = direct ? plan_.rows() * plan_.row_length : kMomentBlock;
-  joined_ = direct && views_.dy.joined() && views_.dx.joined() && (source_ == Source::none || views_.y.joined());
+  joined_ = direct && views_.dy.joined() && views_.dx.joined() && (without_y || views_.y.joined());
   bundle_ = joined_ ? schedule_.bundle : 1;
 }
 
@@ -77,6 +81,10 @@ BlockAffine BackwardPass::affine(size_t set, const Rectangle& r) const {
     const size_t channel = plan_.channel(set, r.row);
     result.gamma = affine_.gamma[channel];
     result.beta = affine_.beta[channel];
+    if (source_ == Source::relu_values) {
+      result.relu_gamma = relu_gamma_ + channel;
+      result.relu_beta = result.relu_gamma + plan_.channels;
+    }
   } else if (affine_.gamma) {
     const size_t first = plan_.affine_offset(set) + r.column;
     result.gammas = affine_.gamma + first;
@@ -107,7 +115,9 @@ GradientBlock BackwardPass::gradients(const NormalizationPlan& plan, const Views
   const ConstMatrix dy = views.dy.read(r, rooms->dy);
   const float* values = values_ + r.row * plan.row_length + r.column;
   GradientBlock block = {dy.data, dy.stride, nullptr, 0, values, plan.row_length, r.rows, r.columns};
-  if (source_ == Source::none) return block;
+  block.gamma = affine.relu_gamma;
+  block.beta = affine.relu_beta;
+  if (source_ == Source::none || source_ == Source::relu_values) return block;
   if (source_ == Source::values) {
     recompute(block, affine, rooms->y);
     for (size_t i = 0; i < r.rows; ++i) {

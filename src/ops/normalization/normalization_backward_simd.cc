@@ -18,29 +18,37 @@ HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// What multiplies g, multiplies x^, and is added, for the vector at i.
-template <class D>
-struct PerChannelGradient {  // as PerChannel of normalization_simd.cc
+// What multiplies g, multiplies x^, and is added, for the vector at i. As PerChannel of normalization_simd.cc; kMask: g
+// is dy until gamma x^ + beta has told where ReLU was 0.
+template <bool kMask, class D>
+struct PerChannelGradient {
   D d;
   const GradientCoefficients* channel;
+  const float* next_gamma;
+  const float* next_beta;
   size_t plane, end;
-  hn::Vec<D> scale, slope, offset;
+  hn::Vec<D> scale, slope, offset, gamma, beta;
 
-  HWY_ATTR HWY_INLINE PerChannelGradient(D tag, const GradientCoefficients* first, size_t columns)
-      : d(tag), channel(first), plane(columns), end(columns) {
+  HWY_ATTR HWY_INLINE PerChannelGradient(D tag, const GradientCoefficients* first, const GradientBlock& b,
+                                         size_t columns)
+      : d(tag), channel(first), next_gamma(b.gamma), next_beta(b.beta), plane(columns), end(columns) {
     SetNumbers();
   }
   HWY_ATTR HWY_INLINE void SetNumbers() {
     scale = hn::Set(d, channel->scale), slope = hn::Set(d, channel->slope), offset = hn::Set(d, channel->offset);
+    if (kMask) gamma = hn::Set(d, *next_gamma++), beta = hn::Set(d, *next_beta++);
   }
   HWY_ATTR HWY_INLINE hn::Vec<D> operator()(hn::Vec<D> g, hn::Vec<D> x, size_t i, size_t count) {
-    if (HWY_LIKELY(i + count <= end)) return hn::MulAdd(scale, g, hn::MulAdd(slope, x, offset));
-    const auto last = hn::FirstN(d, end - i);
-    const auto a = scale, b = slope, c = offset;
-    ++channel, end += plane;
-    SetNumbers();
-    return hn::MulAdd(hn::IfThenElse(last, a, scale), g,
-                      hn::MulAdd(hn::IfThenElse(last, b, slope), x, hn::IfThenElse(last, c, offset)));
+    auto a = scale, b = slope, c = offset, m = gamma, s = beta;
+    if (HWY_UNLIKELY(i + count > end)) {
+      const auto last = hn::FirstN(d, end - i);
+      ++channel, end += plane;
+      SetNumbers();
+      a = hn::IfThenElse(last, a, scale), b = hn::IfThenElse(last, b, slope), c = hn::IfThenElse(last, c, offset);
+      if (kMask) m = hn::IfThenElse(last, m, gamma), s = hn::IfThenElse(last, s, beta);
+    }
+    if (kMask) g = ReluGradient(d, hn::MulAdd(m, x, s), g);
+    return hn::MulAdd(a, g, hn::MulAdd(b, x, c));
   }
   HWY_ATTR HWY_INLINE hn::Vec<D> operator()(hn::Vec<D> g, hn::Vec<D> x, size_t i) {
     return (*this)(g, x, i, hn::Lanes(d));
@@ -114,9 +122,9 @@ HWY_INLINE void GradientRows(D d, const GradientBlock& b, const GradientTarget& 
   for (size_t r = 0; r < b.rows; ++r) {
     float* dx = to.dx + r * to.dx_stride;
     if (b.y) {
-      GradientOfRow(d, RowAt<true>(d, b, r), dx, b.n, to, b.ahead, f);
+      GradientOfRow(d, RowAt<Relu::from_y>(d, b, r), dx, b.n, to, b.ahead, f);
     } else {
-      GradientOfRow(d, RowAt<false>(d, b, r), dx, b.n, to, b.ahead, f);
+      GradientOfRow(d, RowAt<Relu::none>(d, b, r), dx, b.n, to, b.ahead, f);
     }
   }
 }
@@ -124,7 +132,8 @@ HWY_INLINE void GradientRows(D d, const GradientBlock& b, const GradientTarget& 
 void GradientOfChannels(const GradientBlock& b, size_t plane, const GradientCoefficients* channels,
                         const GradientTarget& to) {
   const hn::ScalableTag<float> d;
-  GradientRows(d, b, to, PerChannelGradient<decltype(d)>(d, channels, plane));
+  if (b.gamma) return GradientRows(d, b, to, PerChannelGradient<true, decltype(d)>(d, channels, b, plane));
+  GradientRows(d, b, to, PerChannelGradient<false, decltype(d)>(d, channels, b, plane));
 }
 
 void GradientAlongRow(const GradientBlock& b, const GradientCoefficients& s, const float* gamma,

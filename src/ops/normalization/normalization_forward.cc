@@ -68,6 +68,10 @@ void ForwardPass::run() {
     });
   }
   if (update_) update_moving();
+  if (call_.state && plan_.batch_sets) {
+    std::copy_n(affine_.gamma, plan_.channels, call_.state->gamma());
+    std::copy_n(affine_.beta, plan_.channels, call_.state->gamma() + plan_.channels);
+  }
 }
 
 // ---- statistics ---------------------------------------------------------------------------------------------------

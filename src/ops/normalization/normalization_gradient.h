@@ -29,6 +29,8 @@ struct BlockAffine {
   float gamma = 1, beta = 0;
   const float* gammas = nullptr;
   const float* betas = nullptr;
+  const float* relu_gamma = nullptr;  // Source::relu_values: of the channel and those beside it, at the time of forward
+  const float* relu_beta = nullptr;
 };
 
 class BackwardPass {
@@ -39,7 +41,7 @@ class BackwardPass {
   void run() const;
 
  private:
-  enum class Source { none, relu, output, values };  // where act' comes from
+  enum class Source { none, relu, relu_values, output, values };  // where act' comes from
   class SetSums;
 
   struct Views {
@@ -98,6 +100,7 @@ class BackwardPass {
   size_t n_threads_;
   const float* values_;
   const float* rstd_;
+  const float* relu_gamma_;
   Schedule schedule_;
   size_t bundle_, block_columns_;  // of the second pass: what goes through no room need not be cut
   bool parameters_wanted_, stream_, joined_;

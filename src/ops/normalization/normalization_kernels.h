@@ -86,13 +86,16 @@ void normalize_column_block(const NormalizeBlock& block, const ColumnCoefficient
 struct GradientBlock {
   const float* dy;
   size_t dy_stride;
-  const float* y;  // not NULL: g = dy (y > 0), the gradient of ReLU; NULL: g = dy
+  const float* y;  // not NULL: g = dy (y > 0), the gradient of ReLU
   size_t y_stride;
   const float* values;
   size_t values_stride;
   size_t rows, n;
   size_t ahead = 0;      // of dx: as in NormalizeBlock
   size_t next_rows = 0;  // of sums: as in moments_of_block
+  // By channels, y NULL. Not NULL: g = dy (gamma[c] x^ + beta[c] > 0) in channel c of the block, what y would tell.
+  const float* gamma = nullptr;
+  const float* beta = nullptr;
 };
 struct GradientSums {
   double g = 0, gx = 0;  // sum of g, sum of g x^

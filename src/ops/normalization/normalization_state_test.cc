@@ -97,6 +97,33 @@ TEST(NormalizationState, BC43_StateGrowsOncePerBatchSize) {
   EXPECT_EQ(Accountant::requests, before);
 }
 
+// Where ReLU was 0 does not move when gamma and beta do: after an update in place between the two passes, ReLU has the
+// gradient of a layer without it whose dy is 0 where y was 0.
+TEST(NormalizationState, ReluRemembersItsSide) {
+  for (const NormCase& c : {NormCase{Norm::batch, 3, 5, 7, 9}, NormCase{Norm::batch, 2, 3, 1, 1},
+                            NormCase{Norm::batch, 2, 1, 300, 300}, NormCase{Norm::instance, 2, 3, 5, 5}}) {
+    Random random(11);
+    const auto x = random.normals(c.count());
+    auto dy = random.normals(c.count());
+    std::vector<float> y(c.count()), plain_y(c.count()), dx[2] = {y, y};
+    for (const bool relu : {true, false}) {
+      auto gamma = random.normals(c.parameters()), beta = gamma;
+      NormLayer layer(c, &gamma, &beta, relu ? BNNSActivationFunctionRectifiedLinear : BNNSActivationFunctionIdentity);
+      layer.options.flags = BNNSFlagsUseClientPtr;
+      const auto filter = layer.make();
+      float* out = relu ? y.data() : plain_y.data();
+      ASSERT_EQ(BNNSNormalizationFilterApplyBatch(filter.get(), c.N, x.data(), 0, out, 0, true), 0);
+      std::fill(gamma.begin(), gamma.end(), -2.0f), std::fill(beta.begin(), beta.end(), 0.5f);
+      for (size_t i = 0; !relu && i < dy.size(); ++i) dy[i] *= y[i] > 0 ? 1.0f : 0.0f;
+      auto dx_desc = layer.data_descriptor(dx[relu].data()), dy_desc = layer.data_descriptor(dy.data());
+      ASSERT_EQ(BNNSNormalizationFilterApplyBackwardBatch(filter.get(), c.N, &dx_desc, 0, out, 0, &dy_desc, 0, nullptr,
+                                                          nullptr),
+                0);
+    }
+    EXPECT_EQ(dx[0], dx[1]) << c.text();
+  }
+}
+
 // BC46: one filter, 16 threads: inference beside training; each result is one that a single thread gets.
 TEST(NormalizationState, BC46_OneFilterManyThreads) {
   const NormCase c{Norm::layer, 4, 3, 5, 5};

@@ -16,7 +16,7 @@ namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Four accumulators each; the order depends on the block's rows and n alone. kScaled: gamma[i] g takes the place of g.
-template <bool kRelu, bool kScaled>
+template <Relu kRelu, bool kScaled>
 HWY_INLINE void BlockGradientSums(const GradientBlock& b, const float* gamma, float out[2]) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
@@ -62,16 +62,17 @@ HWY_INLINE void BlockGradientSums(const GradientBlock& b, const float* gamma, fl
 }
 
 void PlainGradientSums(const GradientBlock& b, float out[2]) {
-  b.y ? BlockGradientSums<true, false>(b, nullptr, out) : BlockGradientSums<false, false>(b, nullptr, out);
+  if (b.gamma) return BlockGradientSums<Relu::from_values, false>(b, nullptr, out);
+  b.y ? BlockGradientSums<Relu::from_y, false>(b, nullptr, out) : BlockGradientSums<Relu::none, false>(b, nullptr, out);
 }
 
 void ScaledGradientSums(const GradientBlock& b, const float* gamma, float out[2]) {
-  b.y ? BlockGradientSums<true, true>(b, gamma, out) : BlockGradientSums<false, true>(b, gamma, out);
+  b.y ? BlockGradientSums<Relu::from_y, true>(b, gamma, out) : BlockGradientSums<Relu::none, true>(b, gamma, out);
 }
 
 // One row: the sums of gamma[i] g and gamma[i] g x^ (gamma may be NULL: 1), with the bits of BlockGradientSums, and g
 // and g x^ added to sums over rows.
-template <bool kRelu>
+template <Relu kRelu>
 HWY_INLINE void RowGradientSumsOf(const GradientBlock& b, const float* gamma, float* sum_g, float* sum_gx,
                                   float out[2]) {
   const hn::ScalableTag<float> d;
@@ -111,11 +112,12 @@ HWY_INLINE void RowGradientSumsOf(const GradientBlock& b, const float* gamma, fl
 }
 
 void RowGradientSums(const GradientBlock& b, const float* gamma, float* sum_g, float* sum_gx, float out[2]) {
-  b.y ? RowGradientSumsOf<true>(b, gamma, sum_g, sum_gx, out) : RowGradientSumsOf<false>(b, gamma, sum_g, sum_gx, out);
+  b.y ? RowGradientSumsOf<Relu::from_y>(b, gamma, sum_g, sum_gx, out)
+      : RowGradientSumsOf<Relu::none>(b, gamma, sum_g, sum_gx, out);
 }
 
 // Row by row along each vector of columns.
-template <bool kRelu>
+template <Relu kRelu>
 HWY_INLINE void ColumnGradientSumsOf(const GradientBlock& b, float* sum_g, float* sum_gx) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
@@ -150,7 +152,7 @@ HWY_INLINE void ColumnGradientSumsOf(const GradientBlock& b, float* sum_g, float
 }
 
 void ColumnGradientSums(const GradientBlock& b, float* sum_g, float* sum_gx) {
-  b.y ? ColumnGradientSumsOf<true>(b, sum_g, sum_gx) : ColumnGradientSumsOf<false>(b, sum_g, sum_gx);
+  b.y ? ColumnGradientSumsOf<Relu::from_y>(b, sum_g, sum_gx) : ColumnGradientSumsOf<Relu::none>(b, sum_g, sum_gx);
 }
 
 }  // namespace bnns::HWY_NAMESPACE
@@ -173,6 +175,7 @@ void add_channel_gradient_sums(const GradientBlock& block, size_t plane, Gradien
       GradientBlock part = block;
       part.dy += at, part.values += at, part.n = HWY_MIN(kMomentBlock, plane - i);
       if (part.y) part.y += at;
+      if (part.gamma) part.gamma += c, part.beta += c;
       add_gradient_sums(part, &sums[c]);
     }
   }
