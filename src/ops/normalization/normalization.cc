@@ -180,6 +180,10 @@ SetCoefficients make_set_coefficients(double mean, double variance, float epsilo
   return set;
 }
 
+SetCoefficients make_set_coefficients(const MomentSums& sums, float epsilon) noexcept {
+  return make_set_coefficients(sums.mean(), sums.variance(), epsilon);
+}
+
 // ---- parameters and state ---------------------------------------------------------------------------------------
 
 NormalizationParameters::NormalizationParameters(const NormalizationProblem& problem, const Options& options)

@@ -188,10 +188,11 @@ void BackwardPass::write_block(const Rectangle& r, const GradientBlock& block, c
 
 void BackwardPass::write_segment(size_t set, size_t segment, GradientCoefficients numbers) const {
   Rooms rooms;
-  for_each_block(plan_, plan_.segment(set, segment), block_columns_, [&](const Rectangle& r) {
+  for_each_block_from_end(plan_, plan_.segment(set, segment), block_columns_, [&](const Rectangle& r) {
     const BlockAffine gamma = affine(set, r);
     GradientBlock block = gradients(plan_, views_, r, gamma, &rooms);
     if (joined_ && schedule_.has_next(plan_, set)) block.ahead = plan_.set_columns;
+    block.ahead_rows = plan_.ahead_rows(r);
     write_block(r, block, gamma, numbers, rooms.dx);
   });
 }
@@ -205,7 +206,7 @@ void BackwardPass::run_set(size_t set) const {
     sums.add(s, part);
   }
   const GradientCoefficients numbers = sums.finish();
-  for (size_t s = 0; call_.dx && s < plan_.segments; ++s) write_segment(set, s, numbers);
+  for (size_t s = call_.dx ? plan_.segments : 0; s-- > 0;) write_segment(set, s, numbers);
 }
 
 void BackwardPass::run_sets() const {

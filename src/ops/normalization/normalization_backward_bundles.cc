@@ -26,11 +26,13 @@ void BackwardPass::run_bundle(Range sets, bool more) const {
     numbers[i] = one.finish();
     numbers[i].scale *= affine_.gamma[set % plan_.channels];
   }
-  for (size_t row = 0; call_.dx && row < plan_.set_rows; row += plan_.block_rows) {
+  for (size_t k = call_.dx ? div_up(plan_.set_rows, plan_.block_rows) : 0; k-- > 0;) {
+    const size_t row = k * plan_.block_rows;
     for (size_t c = 0; c < columns; c += step) {
       const Rectangle r = plan_.beside(sets.begin, row, c, std::min(step, columns - c));
       GradientBlock block = gradients(plan_, views_, r, affine(sets.begin, r), &rooms);
       block.ahead = more ? columns : 0;
+      block.ahead_rows = plan_.ahead_rows(r);
       const GradientTarget to = target(r, rooms.dx);
       gradient_channel_block(block, std::min(plane, r.columns), numbers, to);
       finish_block(r, to);

@@ -91,10 +91,10 @@ HWY_INLINE void GradientPart(D d, const Row& row, float* dx, size_t i, size_t co
 
 // The whole vectors from i on; returns where they end.
 template <bool kStream, class D, class Row, class F>
-HWY_INLINE size_t GradientVectors(D d, const Row& row, float* dx, size_t i, size_t n, size_t ahead, F& f) {
+HWY_INLINE size_t GradientVectors(D d, const Row& row, float* dx, size_t i, size_t n, const Row* ahead, F& f) {
   const size_t N = hn::Lanes(d);
   for (; i + N <= n; i += N) {
-    if (ahead) row.Fetch(i + ahead);
+    if (ahead) ahead->Fetch(i);
     const auto out = f(row.G(i), row.X(i), i);
     kStream ? hn::Stream(out, d, dx + i) : hn::StoreU(out, d, dx + i);
   }
@@ -102,7 +102,8 @@ HWY_INLINE size_t GradientVectors(D d, const Row& row, float* dx, size_t i, size
 }
 
 template <class D, class Row, class F>
-HWY_INLINE void GradientOfRow(D d, const Row& row, float* dx, size_t n, const GradientTarget& to, size_t ahead, F f) {
+HWY_INLINE void GradientOfRow(D d, const Row& row, float* dx, size_t n, const GradientTarget& to, const Row* ahead,
+                              F f) {
   const size_t N = hn::Lanes(d);
   size_t i = 0;
   if (to.add) {
@@ -122,9 +123,11 @@ HWY_INLINE void GradientRows(D d, const GradientBlock& b, const GradientTarget& 
   for (size_t r = 0; r < b.rows; ++r) {
     float* dx = to.dx + r * to.dx_stride;
     if (b.y) {
-      GradientOfRow(d, RowAt<Relu::from_y>(d, b, r), dx, b.n, to, b.ahead, f);
+      const auto row = RowAt<Relu::from_y>(d, b, r), ahead = row.Behind(b);
+      GradientOfRow(d, row, dx, b.n, to, b.ahead ? &ahead : nullptr, f);
     } else {
-      GradientOfRow(d, RowAt<Relu::none>(d, b, r), dx, b.n, to, b.ahead, f);
+      const auto row = RowAt<Relu::none>(d, b, r), ahead = row.Behind(b);
+      GradientOfRow(d, row, dx, b.n, to, b.ahead ? &ahead : nullptr, f);
     }
   }
 }

@@ -28,6 +28,8 @@ ForwardPass::ForwardPass(const NormalizationProblem& problem, NormalizationParam
   block_columns_ = direct ? plan_.rows() * plan_.row_length : kMomentBlock;
   joined_ = direct && x_.joined() && y_.joined();
   bundle_ = joined_ ? schedule_.bundle : 1;
+  each_row_ = joined_ && plan_.per_element && plan_.segments == 1 && affine_.gamma && gather_moments_ &&
+              plan_.affine_length == plan_.set_columns;
   const size_t tensor_bytes = plan_.batch * problem.count() * sizeof(float);
   stream_values_ = values_ && tensor_bytes >= kStreamStateBytes && !plan_.by_columns;
   stream_y_ = tensor_bytes >= (values_ && !plan_.batch_sets ? kStreamRunBytes : kStreamOutputBytes) &&
@@ -58,7 +60,9 @@ void ForwardPass::run() {
   } else {
     parallel_for(schedule_.tasks, schedule_.threads, [&](size_t task, size_t) {
       const Range sets = schedule_.sets(plan_, task);
-      if (!plan_.side_by_side()) {
+      if (each_row_) {
+        run_rows(sets);
+      } else if (!plan_.side_by_side()) {
         for (size_t set = sets.begin; set < sets.end; ++set) run_set(set);
       }
       for (size_t set = sets.begin; plan_.side_by_side() && set < sets.end; set += bundle_) {
@@ -145,6 +149,7 @@ void ForwardPass::normalize(size_t set, const Rectangle& r, const SetCoefficient
     const ChannelCoefficients numbers{set_coefficients, affine_.gamma[channel], affine_.beta[channel]};
     NormalizeBlock one = block(r, x, y);
     if (joined_ && schedule_.has_next(plan_, set)) one.ahead = plan_.set_columns;
+    one.ahead_rows = plan_.ahead_rows(r);
     normalize_channel_block(one, r.columns, &numbers);
   } else if (!affine_.gamma) {
     const ChannelCoefficients numbers{set_coefficients, 1, 0};
@@ -161,8 +166,8 @@ void ForwardPass::normalize_segment(size_t set, size_t segment, const SetCoeffic
   if (plan_.grouped()) {
     return normalize_group(set, plan_.segment(set, segment), set_coefficients, x_room, y_room);
   }
-  for_each_block(plan_, plan_.segment(set, segment), block_columns_,
-                 [&](const Rectangle& r) { normalize(set, r, set_coefficients, x_room, y_room); });
+  for_each_block_from_end(plan_, plan_.segment(set, segment), block_columns_,
+                          [&](const Rectangle& r) { normalize(set, r, set_coefficients, x_room, y_room); });
 }
 
 void ForwardPass::run_set(size_t set) const {
@@ -170,7 +175,14 @@ void ForwardPass::run_set(size_t set) const {
   if (call_.moments) sums = call_.moments[set];
   for (size_t s = 0; gather_moments_ && s < plan_.segments; ++s) sums.merge(segment_moments(set, s));
   const SetCoefficients set_coefficients = finish_set(set, sums);
-  for (size_t s = 0; s < plan_.segments; ++s) normalize_segment(set, s, set_coefficients);
+  for (size_t s = plan_.segments; s-- > 0;) normalize_segment(set, s, set_coefficients);
+}
+
+void ForwardPass::run_rows(Range sets) const {
+  const Rectangle r{sets.begin, 0, sets.size(), plan_.set_columns};
+  float* rstd = call_.state ? call_.state->rstd() + sets.begin : nullptr;
+  normalize_each_row(block(r, x_.read(r, nullptr), y_.target(r, nullptr)), problem_.epsilon, affine_.gamma,
+                     affine_.beta, rstd);
 }
 
 void ForwardPass::run_split() const {

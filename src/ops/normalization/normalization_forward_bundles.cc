@@ -23,12 +23,14 @@ void ForwardPass::run_bundle(Range sets, bool more) const {
     numbers[i] = {finish_set(set, call_.moments ? call_.moments[set] : sums[i]), affine_.gamma[channel],
                   affine_.beta[channel]};
   }
-  for (size_t row = 0; row < plan_.set_rows; row += plan_.block_rows) {
+  for (size_t k = div_up(plan_.set_rows, plan_.block_rows); k-- > 0;) {
+    const size_t row = k * plan_.block_rows;
     for (size_t c = 0; c < columns; c += step) {
       const Rectangle r = plan_.beside(sets.begin, row, c, std::min(step, columns - c));
       const Matrix y = y_.target(r, y_room);
       NormalizeBlock all = block(r, second_read(r, x_room), y);
       all.ahead = more ? columns : 0;
+      all.ahead_rows = plan_.ahead_rows(r);
       normalize_channel_block(all, std::min(plane, r.columns), numbers);
       finish_block(r, y);
     }

@@ -2,6 +2,7 @@
 // its values are in cache.
 //   sets      one after the other, or segment by segment where they are few and long
 //   bundles   neighbouring sets that lie side by side, together
+//   rows      layer normalization: a few rows at a time
 //   columns   batch normalization of short planes: kColumns neighbouring values of every sample
 #pragma once
 
@@ -66,6 +67,7 @@ class ForwardPass {
                  float* y_room) const;
   void normalize_segment(size_t set, size_t segment, const SetCoefficients& set_coefficients) const;
   void run_set(size_t set) const;
+  void run_rows(Range sets) const;
   void run_split() const;
   void update_moving() const;
 
@@ -89,7 +91,7 @@ class ForwardPass {
   ScratchShelf::Lease lease_;
   MatrixView x_, y_;
   Affine affine_;
-  bool joined_, x_direct_, x_uniform_, gather_moments_, separate_activation_, stream_values_, stream_y_;
+  bool joined_, each_row_, x_direct_, x_uniform_, gather_moments_, separate_activation_, stream_values_, stream_y_;
 };
 
 }  // namespace bnns

@@ -53,6 +53,16 @@ struct RowOfGradients {
     __builtin_prefetch(values + i, 0, 2);
     if (kRelu == Relu::from_y) __builtin_prefetch(y + i, 0, 2);
   }
+  // What the caller of b reads next.
+  HWY_ATTR HWY_INLINE RowOfGradients Behind(const GradientBlock& b) const {
+    RowOfGradients next = *this;
+    const auto by = [&b](size_t stride) {
+      return static_cast<ptrdiff_t>(b.ahead) + b.ahead_rows * static_cast<ptrdiff_t>(stride);
+    };
+    next.dy += by(b.dy_stride), next.values += by(b.values_stride);
+    if (kRelu == Relu::from_y) next.y += by(b.y_stride);
+    return next;
+  }
   HWY_ATTR HWY_INLINE void FetchRow(size_t i, size_t n) const {
     for (size_t k = 0; k < n; k += 64 / sizeof(float)) Fetch(i + k);
   }

@@ -44,7 +44,8 @@ void merge_channel_moments(const float* x, size_t rows, size_t stride, size_t ne
 inline constexpr size_t kColumnRows = 64, kColumns = 64;
 void merge_column_moments(const float* x, size_t rows, size_t stride, size_t columns, MomentSums* sums) noexcept;
 
-// ---- x^ and y: normalization_simd.cc ------------------------------------------------------------------------------
+// ---- x^ and y: normalization_simd.cc, normalization_rows_simd.cc
+// ------------------------------------------------------------------------------
 
 // x^ = ((x - mean_high) - mean_low) rstd: the mean in two floats, since one would cost digits where mean >> deviation.
 struct SetCoefficients {
@@ -52,6 +53,7 @@ struct SetCoefficients {
 };
 // rstd is 0 where variance + epsilon is 0 (K20).
 SetCoefficients make_set_coefficients(double mean, double variance, float epsilon) noexcept;
+SetCoefficients make_set_coefficients(const MomentSums& sums, float epsilon) noexcept;
 
 struct NormalizeBlock {
   const float* x;
@@ -64,6 +66,7 @@ struct NormalizeBlock {
   float floor;                   // y = max(floor, ...): 0 is ReLU, -infinity nothing
   bool stream_values, stream_y;  // bypass the cache where their alignment allows
   size_t ahead = 0;              // what the caller reads next is so many values behind x: it is fetched; 0: nothing
+  ptrdiff_t ahead_rows = 0;      // and so many rows
 };
 // Columns [c plane, (c + 1) plane) have the numbers of channel c; n is a multiple of plane, which has at least a
 // vector's lanes unless it is n.
@@ -75,6 +78,10 @@ void normalize_channel_block(const NormalizeBlock& block, size_t plane, const Ch
 // gamma and beta have n values.
 void normalize_row_block(const NormalizeBlock& block, const SetCoefficients& set, const float* gamma,
                          const float* beta) noexcept;
+// Every row is a set: its moments first. rstd receives 1 / sigma of each; NULL: not wanted. The bits of
+// moments_of_block, merged in order, make_set_coefficients and normalize_row_block.
+void normalize_each_row(const NormalizeBlock& block, float epsilon, const float* gamma, const float* beta,
+                        float* rstd) noexcept;
 // Column j has its own numbers; n <= kColumns.
 struct ColumnCoefficients {
   float mean_high[kColumns], mean_low[kColumns], rstd[kColumns], gamma[kColumns], beta[kColumns];
@@ -91,7 +98,8 @@ struct GradientBlock {
   const float* values;
   size_t values_stride;
   size_t rows, n;
-  size_t ahead = 0;      // of dx: as in NormalizeBlock
+  size_t ahead = 0;  // of dx: as in NormalizeBlock
+  ptrdiff_t ahead_rows = 0;
   size_t next_rows = 0;  // of sums: as in moments_of_block
   // By channels, y NULL. Not NULL: g = dy (gamma[c] x^ + beta[c] > 0) in channel c of the block, what y would tell.
   const float* gamma = nullptr;

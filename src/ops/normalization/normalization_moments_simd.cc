@@ -1,9 +1,4 @@
-// Sums about a shift: what mean and variance are made of.
-//
-// One pass sums d = x - shift and d^2 with the block's first value as the shift, so that a large common offset costs no
-// digits. Where the first value lies so far from the mean that most of sum d^2 would cancel in the variance, a second
-// pass over the block, now in L1, takes its mean as the shift. What is left of the shift's distance to the mean is
-// corrected when sums are merged and finished in double (MomentSums).
+// Moments of blocks and of columns: sums about a shift, see normalization_moments-inl.h.
 
 #include "src/ops/normalization/normalization_kernels.h"
 
@@ -12,6 +7,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "src/ops/normalization/normalization_moments-inl.h"
 #include "src/simd/dispatch.h"
 #include "src/simd/loops-inl.h"
 
@@ -19,66 +15,9 @@ HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The share of sum d^2 that must survive in the variance: the error of f32 sums grows by 1 / kSurvives at most.
-constexpr float kSurvives = 0.2f;
-
-// n values to L2.
-HWY_INLINE void Fetch(const float* p, size_t n) {
-  for (size_t i = 0; i < n; i += 64 / sizeof(float)) __builtin_prefetch(p + i, 0, 2);
-}
-
-// Four accumulators, so that the adds do not wait for each other, joined at the end. The order depends on the block's
-// rows and n alone.
-HWY_INLINE void SumsAbout(const float* x, size_t rows, size_t stride, size_t n, size_t next_rows, float shift,
-                          float* sum, float* squares) {
-  const hn::ScalableTag<float> d;
-  using V = hn::Vec<decltype(d)>;
-  const size_t N = hn::Lanes(d);
-  const auto tail = hn::FirstN(d, n % N);
-  const V m = hn::Set(d, shift);
-  V e0 = hn::Zero(d), e1 = e0, e2 = e0, e3 = e0, f0 = e0, f1 = e0, f2 = e0, f3 = e0;
-  for (size_t r = 0; r < rows; ++r) {
-    const float* p = x + r * stride;
-    if (r < next_rows) Fetch(p + rows * stride, n);
-    size_t i = 0;
-    for (; i + 4 * N <= n; i += 4 * N) {
-      const V d0 = hn::Sub(hn::LoadU(d, p + i), m), d1 = hn::Sub(hn::LoadU(d, p + i + N), m);
-      const V d2 = hn::Sub(hn::LoadU(d, p + i + 2 * N), m), d3 = hn::Sub(hn::LoadU(d, p + i + 3 * N), m);
-      e0 = hn::Add(e0, d0), f0 = hn::MulAdd(d0, d0, f0);
-      e1 = hn::Add(e1, d1), f1 = hn::MulAdd(d1, d1, f1);
-      e2 = hn::Add(e2, d2), f2 = hn::MulAdd(d2, d2, f2);
-      e3 = hn::Add(e3, d3), f3 = hn::MulAdd(d3, d3, f3);
-    }
-    if (i + N <= n) {
-      const V d0 = hn::Sub(hn::LoadU(d, p + i), m);
-      e0 = hn::Add(e0, d0), f0 = hn::MulAdd(d0, d0, f0), i += N;
-    }
-    if (i + N <= n) {
-      const V d1 = hn::Sub(hn::LoadU(d, p + i), m);
-      e1 = hn::Add(e1, d1), f1 = hn::MulAdd(d1, d1, f1), i += N;
-    }
-    if (i + N <= n) {
-      const V d2 = hn::Sub(hn::LoadU(d, p + i), m);
-      e2 = hn::Add(e2, d2), f2 = hn::MulAdd(d2, d2, f2), i += N;
-    }
-    if (i < n) {
-      const V d3 = hn::IfThenElseZero(tail, hn::Sub(LoadPartial(d, p + i, n - i), m));
-      e3 = hn::Add(e3, d3), f3 = hn::MulAdd(d3, d3, f3);
-    }
-  }
-  *sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(e0, e1), hn::Add(e2, e3))));
-  *squares = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(f0, f1), hn::Add(f2, f3))));
-}
-
 // out: shift, sum, sum of squares.
 void MomentsOfBlock(const float* x, size_t rows, size_t stride, size_t n, size_t next_rows, float out[3]) {
-  out[0] = x[0];
-  SumsAbout(x, rows, stride, n, next_rows, out[0], &out[1], &out[2]);
-  const float mean = out[1] / static_cast<float>(rows * n);
-  if (out[2] - out[1] * mean < kSurvives * out[2]) {
-    out[0] += mean;
-    SumsAbout(x, rows, stride, n, 0, out[0], &out[1], &out[2]);
-  }
+  BlockMoments(x, rows, stride, n, next_rows, out);
 }
 
 // The same for one vector of columns; load(row) gives its values. Even and odd rows have accumulators of their own.

@@ -77,6 +77,11 @@ struct NormalizationPlan {
   }
   // What is read after a block of a batch set: hardware fetches ahead along a row, not from sample to sample.
   size_t next_rows(const Rectangle& r) const { return batch_sets ? std::min(r.rows, rows() - r.row - r.rows) : 0; }
+  // From a block to the rows of the next set that its second pass fetches: the first ones first, which are read first,
+  // while blocks of its own are taken from the end.
+  ptrdiff_t ahead_rows(const Rectangle& r) const {
+    return batch_sets ? static_cast<ptrdiff_t>(set_rows - r.rows) - 2 * static_cast<ptrdiff_t>(r.row) : 0;
+  }
   // Where gamma and beta of a row begin (per_element), and the channel of a row (otherwise).
   size_t affine_offset(size_t set) const { return affine_length == set_columns ? 0 : set % groups * set_columns; }
   size_t channel(size_t set, size_t row) const { return batch_sets ? set : row % channels; }
@@ -87,6 +92,19 @@ template <class Body>
 void for_each_block(const NormalizationPlan& plan, const Rectangle& segment, size_t block_columns, Body&& body) {
   for (size_t r = 0; r < segment.rows; r += plan.block_rows) {
     const size_t rows = std::min(plan.block_rows, segment.rows - r);
+    for (size_t c = 0; c < segment.columns; c += block_columns) {
+      body(Rectangle{segment.row + r, segment.column + c, rows, std::min(block_columns, segment.columns - c)});
+    }
+  }
+}
+
+// The same with the last rows first, in passes whose order is free: they are what a first pass has left in cache where
+// a set is larger than it.
+template <class Body>
+void for_each_block_from_end(const NormalizationPlan& plan, const Rectangle& segment, size_t block_columns,
+                             Body&& body) {
+  for (size_t k = div_up(segment.rows, plan.block_rows); k-- > 0;) {
+    const size_t r = k * plan.block_rows, rows = std::min(plan.block_rows, segment.rows - r);
     for (size_t c = 0; c < segment.columns; c += block_columns) {
       body(Rectangle{segment.row + r, segment.column + c, rows, std::min(block_columns, segment.columns - c)});
     }
