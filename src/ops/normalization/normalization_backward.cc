@@ -170,8 +170,7 @@ GradientSums BackwardPass::segment_sums(size_t set, size_t segment) const {
 
 // scale lacks gamma, which the rows of a set need not share.
 GradientCoefficients BackwardPass::coefficients(size_t set, double h, double hx) const {
-  const double rstd = static_cast<double>(rstd_[set]), per_value = -rstd / static_cast<double>(plan_.set_count());
-  return {rstd_[set], static_cast<float>(per_value * hx), static_cast<float>(per_value * h)};
+  return make_gradient_coefficients(rstd_[set], plan_.set_count(), h, hx);
 }
 
 void BackwardPass::write_block(const Rectangle& r, const GradientBlock& block, const BlockAffine& affine,

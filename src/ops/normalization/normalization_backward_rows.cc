@@ -21,18 +21,17 @@ void BackwardPass::write_deltas(size_t first, size_t n, const GradientSums* sums
   }
 }
 
-// The same from columns [first, first + n) of `parts` rows of partial sums. Short groups: the columns of a channel are
-// one element.
-void BackwardPass::write_row_deltas(size_t first, size_t n, const GradientSums* partial, size_t parts,
-                                    size_t length) const {
+// The same from columns [first, first + n) of `parts` rows of partial sums, each `length` of g and as many of g x^.
+// Short groups: the columns of a channel are one element.
+void BackwardPass::write_row_deltas(size_t first, size_t n, const double* partial, size_t parts, size_t length) const {
   const size_t fold = plan_.affine_length / problem_.affine_count();
   GradientSums sums[kGradientColumns];
-  for (size_t part = 0; part < parts; ++part) {
-    const GradientSums* from = partial + part * length;
+  for (size_t part = 0; part < parts; ++part, partial += 2 * length) {
+    const double* gx = partial + length;
     for (size_t k = 0, j = 0; j < n; ++k) {
       for (const size_t end = j + fold; j < end; ++j) {
-        sums[k].g += from[j].g;
-        sums[k].gx += from[j].gx;
+        sums[k].g += partial[j];
+        sums[k].gx += gx[j];
       }
     }
   }
@@ -83,24 +82,31 @@ void BackwardPass::run_rows() const {
   const size_t length = plan_.affine_length, rounds = kColumnRows * plan_.groups;
   const size_t stretch = std::max(rounds, div_up(plan_.sets, 64)), tasks = div_up(plan_.sets, stretch);
   const size_t threads = threads_for(n_threads_, tasks, bytes());
+  const bool each_row = joined_ && source_ == Source::none && call_.dx && !call_.dx->accumulate && affine_.gamma &&
+                        length == plan_.set_columns;
   ScratchLayout layout;
-  const size_t partial_at = layout.add<GradientSums>(tasks * length);
+  const size_t partial_at = layout.add<double>(tasks * 2 * length);
   const size_t sums_at = layout.add<float>(threads * 2 * length);
   const ScratchShelf::Lease lease(scratch_, layout.bytes());
-  GradientSums* partial = reinterpret_cast<GradientSums*>(lease.as<char>() + partial_at);
+  double* partial = reinterpret_cast<double*>(lease.as<char>() + partial_at);
   parallel_for(tasks, threads, [&](size_t task, size_t worker) {
     float* sum_g = reinterpret_cast<float*>(lease.as<char>() + sums_at) + worker * 2 * length;
     float* sum_gx = sum_g + length;
-    GradientSums* total = partial + task * length;
-    std::fill_n(total, length, GradientSums{});
+    double* total = partial + task * 2 * length;
+    std::fill_n(total, 2 * length, 0.0);
     const size_t end = std::min(plan_.sets, (task + 1) * stretch);
     for (size_t first = task * stretch; first < end; first += rounds) {
       std::fill_n(sum_g, 2 * length, 0.0f);
-      for (size_t set = first; set < std::min(end, first + rounds); ++set) run_row(set, sum_g, sum_gx);
-      for (size_t j = 0; j < length; ++j) {
-        total[j].g += static_cast<double>(sum_g[j]);
-        total[j].gx += static_cast<double>(sum_gx[j]);
+      const size_t last = std::min(end, first + rounds);
+      if (each_row) {
+        const Rectangle r{first, 0, last - first, length};
+        const ConstMatrix dy = views_.dy.read(r, nullptr);
+        const GradientBlock block = {dy.data, dy.stride, nullptr, 0, values_ + first * length, length, r.rows, length};
+        gradient_each_row(block, affine_.gamma, rstd_ + first, sum_g, sum_gx, target(r, nullptr));
+      } else {
+        for (size_t set = first; set < last; ++set) run_row(set, sum_g, sum_gx);
       }
+      for (size_t j = 0; j < 2 * length; ++j) total[j] += static_cast<double>(sum_g[j]);
     }
     if (stream_) hwy::FlushStream();
   });
@@ -132,7 +138,9 @@ void BackwardPass::run_parameters() const {
     const size_t first = block * width, n = std::min(width, length - first);
     GradientSums sums[kGradientColumns];
     sum_rows(views, first, n, {0, rows}, sums);
-    write_row_deltas(first, n, sums, 1, length);
+    double split[2 * kGradientColumns];
+    for (size_t j = 0; j < n; ++j) split[j] = sums[j].g, split[n + j] = sums[j].gx;
+    write_row_deltas(first, n, split, 1, n);
   });
 }
 

@@ -56,19 +56,6 @@ struct PerChannelGradient {
 };
 
 template <class D>
-struct AlongRowGradient {
-  D d;
-  hn::Vec<D> scale, slope, offset;
-  const float* gamma;
-  HWY_ATTR HWY_INLINE hn::Vec<D> operator()(hn::Vec<D> g, hn::Vec<D> x, size_t i) const {
-    return hn::MulAdd(scale, hn::Mul(hn::LoadU(d, gamma + i), g), hn::MulAdd(slope, x, offset));
-  }
-  HWY_ATTR HWY_INLINE hn::Vec<D> operator()(hn::Vec<D> g, hn::Vec<D> x, size_t i, size_t count) const {
-    return hn::MulAdd(scale, hn::Mul(LoadPartial(d, gamma + i, count), g), hn::MulAdd(slope, x, offset));
-  }
-};
-
-template <class D>
 struct PerColumnGradient {
   D d;
   const ColumnGradientCoefficients* c;

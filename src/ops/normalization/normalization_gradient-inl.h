@@ -81,6 +81,68 @@ HWY_INLINE RowOfGradients<kRelu, D> RowAt(D d, const GradientBlock& b, size_t r)
           hn::Set(d, kAffine ? *b.beta : 0.0f)};
 }
 
+// One row: the sums of gamma[i] g and gamma[i] g x^ (gamma may be NULL: 1), with the bits of BlockGradientSums, and g
+// and g x^ added to sums over rows.
+template <Relu kRelu, class D>
+struct RowSums {
+  using V = hn::Vec<D>;
+  D d;
+  RowOfGradients<kRelu, D> row;
+  const float* gamma;
+  float* sum_g;
+  float* sum_gx;
+  V a0, a1, a2, a3, b0, b1, b2, b3;
+
+  HWY_ATTR HWY_INLINE RowSums(D tag, const RowOfGradients<kRelu, D>& of, const float* gammas, float* g, float* gx)
+      : d(tag), row(of), gamma(gammas), sum_g(g), sum_gx(gx) {
+    a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = hn::Zero(d);
+  }
+  HWY_ATTR HWY_INLINE void Add(size_t i, V& a, V& ax) const {
+    const V g = row.G(i), x = row.X(i);
+    hn::StoreU(hn::Add(hn::LoadU(d, sum_g + i), g), d, sum_g + i);
+    hn::StoreU(hn::MulAdd(g, x, hn::LoadU(d, sum_gx + i)), d, sum_gx + i);
+    const V h = gamma ? hn::Mul(hn::LoadU(d, gamma + i), g) : g;
+    a = hn::Add(a, h);
+    ax = hn::MulAdd(h, x, ax);
+  }
+  HWY_ATTR HWY_INLINE void AddFour(size_t i) {
+    const size_t N = hn::Lanes(d);
+    Add(i, a0, b0), Add(i + N, a1, b1), Add(i + 2 * N, a2, b2), Add(i + 3 * N, a3, b3);
+  }
+  // The last n values: less than four vectors.
+  HWY_ATTR HWY_INLINE void AddRest(size_t i, size_t n) {
+    const size_t N = hn::Lanes(d);
+    if (n >= N) Add(i, a0, b0), i += N, n -= N;
+    if (n >= N) Add(i, a1, b1), i += N, n -= N;
+    if (n >= N) Add(i, a2, b2), i += N, n -= N;
+    if (n == 0) return;
+    const V g = row.G(i, n), x = row.X(i, n);
+    StorePartial(d, hn::Add(LoadPartial(d, sum_g + i, n), g), sum_g + i, n);
+    StorePartial(d, hn::MulAdd(g, x, LoadPartial(d, sum_gx + i, n)), sum_gx + i, n);
+    const V h = gamma ? hn::Mul(LoadPartial(d, gamma + i, n), g) : g;
+    a3 = hn::Add(a3, h);
+    b3 = hn::MulAdd(h, x, b3);
+  }
+  HWY_ATTR HWY_INLINE void Finish(float out[2]) const {
+    out[0] = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a0, a1), hn::Add(a2, a3))));
+    out[1] = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(b0, b1), hn::Add(b2, b3))));
+  }
+};
+
+// dx = scale gamma[i] g + slope x^ + offset.
+template <class D>
+struct AlongRowGradient {
+  D d;
+  hn::Vec<D> scale, slope, offset;
+  const float* gamma;
+  HWY_ATTR HWY_INLINE hn::Vec<D> operator()(hn::Vec<D> g, hn::Vec<D> x, size_t i) const {
+    return hn::MulAdd(scale, hn::Mul(hn::LoadU(d, gamma + i), g), hn::MulAdd(slope, x, offset));
+  }
+  HWY_ATTR HWY_INLINE hn::Vec<D> operator()(hn::Vec<D> g, hn::Vec<D> x, size_t i, size_t count) const {
+    return hn::MulAdd(scale, hn::Mul(LoadPartial(d, gamma + i, count), g), hn::MulAdd(slope, x, offset));
+  }
+};
+
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -87,7 +87,7 @@ class BackwardPass {
 
   // normalization_backward_rows.cc: dbeta and dgamma
   void write_deltas(size_t first, size_t n, const GradientSums* sums) const;
-  void write_row_deltas(size_t first, size_t n, const GradientSums* partial, size_t parts, size_t length) const;
+  void write_row_deltas(size_t first, size_t n, const double* partial, size_t parts, size_t length) const;
   void write_channel_sums() const;
   void run_rows() const;
   void run_row(size_t set, float* sum_g, float* sum_gx) const;

@@ -121,7 +121,8 @@ void add_row_gradient_sums(const GradientBlock& block, const float* gamma, float
 inline constexpr size_t kGradientColumns = 256;
 void add_column_gradient_sums(const GradientBlock& block, GradientSums* sums) noexcept;
 
-// ---- dx: normalization_backward_simd.cc ---------------------------------------------------------------------------
+// ---- dx: normalization_backward_simd.cc, normalization_backward_rows_simd.cc
+// ---------------------------------------------------------------------------
 
 // dx = scale g + slope x^ + offset.
 struct GradientCoefficients {
@@ -138,6 +139,15 @@ void gradient_channel_block(const GradientBlock& block, size_t plane, const Grad
 // scale gamma[j] instead of scale.
 void gradient_row_block(const GradientBlock& block, const GradientCoefficients& set, const float* gamma,
                         const GradientTarget& to) noexcept;
+// scale lacks gamma. h, hx: the sums of gamma g and gamma g x^ over `count` values.
+inline GradientCoefficients make_gradient_coefficients(float rstd, size_t count, double h, double hx) noexcept {
+  const double per_value = -static_cast<double>(rstd) / static_cast<double>(count);
+  return {rstd, static_cast<float>(per_value * hx), static_cast<float>(per_value * h)};
+}
+// Every row is a set and y is NULL: dx, and g and g x^ added to sums over rows. The bits of add_row_gradient_sums and
+// gradient_row_block. rstd has a value for each row.
+void gradient_each_row(const GradientBlock& block, const float* gamma, const float* rstd, float* sum_g, float* sum_gx,
+                       const GradientTarget& to) noexcept;
 struct ColumnGradientCoefficients {
   float scale[kColumns], slope[kColumns], offset[kColumns];
 };

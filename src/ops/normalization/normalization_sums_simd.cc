@@ -70,45 +70,16 @@ void ScaledGradientSums(const GradientBlock& b, const float* gamma, float out[2]
   b.y ? BlockGradientSums<Relu::from_y, true>(b, gamma, out) : BlockGradientSums<Relu::none, true>(b, gamma, out);
 }
 
-// One row: the sums of gamma[i] g and gamma[i] g x^ (gamma may be NULL: 1), with the bits of BlockGradientSums, and g
-// and g x^ added to sums over rows.
 template <Relu kRelu>
 HWY_INLINE void RowGradientSumsOf(const GradientBlock& b, const float* gamma, float* sum_g, float* sum_gx,
                                   float out[2]) {
   const hn::ScalableTag<float> d;
-  using V = hn::Vec<decltype(d)>;
   const size_t N = hn::Lanes(d);
-  const auto row = RowAt<kRelu>(d, b, 0);
-  V a0 = hn::Zero(d), a1 = a0, a2 = a0, a3 = a0, b0 = a0, b1 = a0, b2 = a0, b3 = a0;
-  const auto step = [&](size_t i, V& a, V& ax) HWY_ATTR {
-    const V g = row.G(i), x = row.X(i);
-    hn::StoreU(hn::Add(hn::LoadU(d, sum_g + i), g), d, sum_g + i);
-    hn::StoreU(hn::MulAdd(g, x, hn::LoadU(d, sum_gx + i)), d, sum_gx + i);
-    const V h = gamma ? hn::Mul(hn::LoadU(d, gamma + i), g) : g;
-    a = hn::Add(a, h);
-    ax = hn::MulAdd(h, x, ax);
-  };
+  RowSums<kRelu, hn::ScalableTag<float>> sums(d, RowAt<kRelu>(d, b, 0), gamma, sum_g, sum_gx);
   size_t i = 0;
-  for (; i + 4 * N <= b.n; i += 4 * N) {
-    step(i, a0, b0);
-    step(i + N, a1, b1);
-    step(i + 2 * N, a2, b2);
-    step(i + 3 * N, a3, b3);
-  }
-  if (i + N <= b.n) step(i, a0, b0), i += N;
-  if (i + N <= b.n) step(i, a1, b1), i += N;
-  if (i + N <= b.n) step(i, a2, b2), i += N;
-  if (i < b.n) {
-    const size_t count = b.n - i;
-    const V g = row.G(i, count), x = row.X(i, count);
-    StorePartial(d, hn::Add(LoadPartial(d, sum_g + i, count), g), sum_g + i, count);
-    StorePartial(d, hn::MulAdd(g, x, LoadPartial(d, sum_gx + i, count)), sum_gx + i, count);
-    const V h = gamma ? hn::Mul(LoadPartial(d, gamma + i, count), g) : g;
-    a3 = hn::Add(a3, h);
-    b3 = hn::MulAdd(h, x, b3);
-  }
-  out[0] = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a0, a1), hn::Add(a2, a3))));
-  out[1] = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(b0, b1), hn::Add(b2, b3))));
+  for (; i + 4 * N <= b.n; i += 4 * N) sums.AddFour(i);
+  sums.AddRest(i, b.n - i);
+  sums.Finish(out);
 }
 
 void RowGradientSums(const GradientBlock& b, const float* gamma, float* sum_g, float* sum_gx, float out[2]) {
