@@ -190,7 +190,7 @@ void BackwardPass::write_segment(size_t set, size_t segment, GradientCoefficient
   for_each_block_from_end(plan_, plan_.segment(set, segment), block_columns_, [&](const Rectangle& r) {
     const BlockAffine gamma = affine(set, r);
     GradientBlock block = gradients(plan_, views_, r, gamma, &rooms);
-    if (joined_ && schedule_.has_next(plan_, set)) block.ahead = plan_.set_columns;
+    if (joined_ && plan_.batch_sets && schedule_.goes_on(plan_, set + 1)) block.ahead = plan_.set_columns;
     block.ahead_rows = plan_.ahead_rows(r);
     write_block(r, block, gamma, numbers, rooms.dx);
   });
@@ -216,7 +216,7 @@ void BackwardPass::run_sets() const {
       for (size_t set = sets.begin; set < sets.end; ++set) run_set(set);
     }
     for (size_t set = sets.begin; plan_.side_by_side() && set < sets.end; set += bundle_) {
-      run_bundle({set, std::min(sets.end, set + bundle_)}, set + bundle_ < sets.end);
+      run_bundle({set, std::min(sets.end, set + bundle_)}, schedule_.goes_on(plan_, set + bundle_));
     }
     if (stream_) hwy::FlushStream();
   });

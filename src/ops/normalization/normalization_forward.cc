@@ -66,7 +66,7 @@ void ForwardPass::run() {
         for (size_t set = sets.begin; set < sets.end; ++set) run_set(set);
       }
       for (size_t set = sets.begin; plan_.side_by_side() && set < sets.end; set += bundle_) {
-        run_bundle({set, std::min(sets.end, set + bundle_)}, set + bundle_ < sets.end);
+        run_bundle({set, std::min(sets.end, set + bundle_)}, schedule_.goes_on(plan_, set + bundle_));
       }
       flush();
     });
@@ -148,7 +148,7 @@ void ForwardPass::normalize(size_t set, const Rectangle& r, const SetCoefficient
     const size_t channel = plan_.channel(set, r.row);
     const ChannelCoefficients numbers{set_coefficients, affine_.gamma[channel], affine_.beta[channel]};
     NormalizeBlock one = block(r, x, y);
-    if (joined_ && schedule_.has_next(plan_, set)) one.ahead = plan_.set_columns;
+    if (joined_ && plan_.batch_sets && schedule_.goes_on(plan_, set + 1)) one.ahead = plan_.set_columns;
     one.ahead_rows = plan_.ahead_rows(r);
     normalize_channel_block(one, r.columns, &numbers);
   } else if (!affine_.gamma) {
