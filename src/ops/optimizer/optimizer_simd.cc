@@ -131,7 +131,8 @@ HWY_INLINE V PrepareGradient(D d, const OptimizerProblem& p, GradientScale scale
     g = hn::IfThenElse(hn::Lt(g, low), low, g);
     g = hn::IfThenElse(hn::Gt(g, high), high, g);
   }
-  g = hn::Mul(hn::Mul(g, hn::Set(d, scale.first)), hn::Set(d, scale.second));
+  if (scale.first != 1) g = hn::Mul(g, hn::Set(d, scale.first));
+  g = hn::Mul(g, hn::Set(d, scale.second));
   const V lambda = hn::Set(d, p.regularization_scale);
   if (p.regularization == Regularization::l2) return hn::MulAdd(lambda, w, g);
   if (p.regularization == Regularization::l1) {
