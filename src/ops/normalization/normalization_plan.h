@@ -182,8 +182,8 @@ struct Schedule {
   bool split;
   // operands: how many arrays the second pass of a set reads.
   Schedule(const NormalizationPlan& plan, size_t n_threads, size_t bytes, size_t operands);
-  // Whether the thread that has finished the sets before `set` most likely takes it next: in its task, or in the next one
-  // where parallel_for gives a thread neighbouring tasks.
+  // Whether the thread that has finished the sets before `set` most likely takes it next: in its task, or in the next
+  // one where parallel_for gives a thread neighbouring tasks.
   bool goes_on(const NormalizationPlan& plan, size_t set) const {
     const size_t task = set / sets_per_task, share = div_up(task * threads, tasks);
     return !split && set < plan.sets && (set % sets_per_task != 0 || tasks * share / threads != task);
