@@ -1,6 +1,6 @@
-// Small planes in 3x3 stride 1 windows (mps_pooling_cpu_direct.h), 4 columns of windows at a time from top to bottom:
-// what windows share with those above stays in registers, and the edges of a row cost nothing, since a column's masks
-// do not change. The results of a plane lie in scratch until all are there, then leave as whole lines.
+// Small planes of f32 in 3x3 stride 1 windows (mps_pooling_cpu_direct.h), 4 columns of windows at a time from top to
+// bottom: what windows share with those above stays in registers, and the edges of a row cost nothing, since a column's
+// masks do not change. The results of a plane lie in scratch until all are there, then leave as whole lines.
 
 #if defined(BNNS_OPS_MPS_POOLING_CPU_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef BNNS_OPS_MPS_POOLING_CPU_COLUMNS_INL_H_
@@ -15,8 +15,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 
-template <typename T, PoolKind kKind, bool kBackward>
-class ColumnPlane : PlaneScratch<T, kKind, 3, 1, kBackward> {
+template <PoolKind kKind, bool kBackward>
+class ColumnPlane : PlaneScratch<float, kKind, 3, 1, kBackward> {
+  using T = float;
   using Base = PlaneScratch<T, kKind, 3, 1, kBackward>;
   using P = Packed<T>;
   using Base::codes_, Base::columns_, Base::kMax, Base::line_, Base::lowest_, Base::masks_, Base::outside_, Base::p_;
@@ -30,7 +31,7 @@ class ColumnPlane : PlaneScratch<T, kKind, 3, 1, kBackward> {
     for (int64_t v = 0; kKind == PoolKind::average && v <= p.y.size; ++v) {
       divisors_[v] = static_cast<int32_t>(v < p.y.windows ? (Base::CountedRows(v) - 1) * line_ : 0);
     }
-    flat_ = reinterpret_cast<T*>(before_ + p.column_floats());
+    flat_ = before_ + p.column_floats();
     width_ = kBackward ? p.x.size : p.x.windows, height_ = kBackward ? p.y.size : p.y.windows;
   }
 
@@ -52,13 +53,9 @@ class ColumnPlane : PlaneScratch<T, kKind, 3, 1, kBackward> {
     for (int64_t y = 0; y < rows; ++y) PutTexels(flat_ + y * n, n, to + y * p_.target_row, out[0]);
     return Base::Good();
   }
+  HWY_INLINE void Finish(TexelStream<T>*) {}
 
  private:
-  static HWY_INLINE void StoreMasked(float* to, __mmask16 mask, __m512 v) { _mm512_mask_storeu_ps(to, mask, v); }
-  static HWY_INLINE void StoreMasked(hwy::float16_t* to, __mmask16 mask, __m512 v) {
-    _mm256_mask_storeu_epi16(to, mask, _mm512_cvtps_ph(v, _MM_FROUND_NO_EXC));
-  }
-
   HWY_INLINE void Column(int64_t q, const T* x, const T* g) {
     const uint16_t* masks = masks_ + Base::kMasks * q;
     const __mmask16 m0 = masks[0], m1 = masks[1], windows = masks[3], zeros_inside = masks[4];
@@ -113,7 +110,7 @@ class ColumnPlane : PlaneScratch<T, kKind, 3, 1, kBackward> {
           result = _mm512_div_ps(result, _mm512_load_ps(columns_ + divisors_[v] + 16 * q));
         }
         if (kKind == PoolKind::l2_norm) result = _mm512_sqrt_ps(result);
-        StoreMasked(flat_ + 4 * (v * width_ + 4 * q), real, result);
+        _mm512_mask_storeu_ps(flat_ + 4 * (v * width_ + 4 * q), real, result);
       } else {
         __m512 sent = _mm512_add_ps(LoadTexels4(g + v * p_.gradient_row + 16 * q, real, false), zero);
         if (kKind == PoolKind::average) {
@@ -138,7 +135,7 @@ class ColumnPlane : PlaneScratch<T, kKind, 3, 1, kBackward> {
         if (kKind == PoolKind::l2_norm) {  // times the texel itself
           sum = _mm512_maskz_mul_ps(_mm512_cmp_ps_mask(sum, zero, _CMP_NEQ_UQ), sum, own[0]);
         }
-        if (y >= 0) StoreMasked(flat_ + 4 * y * width_ + column, m0, sum);
+        if (y >= 0) _mm512_mask_storeu_ps(flat_ + 4 * y * width_ + column, m0, sum);
       }
       move_up(0), move_up(1);
     }

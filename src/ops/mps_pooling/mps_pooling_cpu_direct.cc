@@ -9,10 +9,10 @@
 namespace bnns::mps {
 namespace {
 
-constexpr int64_t kMostColumns = 2048;       // of a row, so that the rows at work stay in L2
-constexpr size_t kTaskBytes = 128 * 1024;    // what is asked for ahead may be another task's: that must be little
-constexpr int64_t kMostColumnTexels = 1024;  // of a plane that is walked by columns: it stays in L1
-constexpr int64_t kFewestPlanes = 8;         // fewer are cut into bands, or threads would have no work
+constexpr int64_t kMostColumns = 2048;      // of a row, so that the rows at work stay in L2
+constexpr size_t kTaskBytes = 128 * 1024;   // what is asked for ahead may be another task's: that must be little
+constexpr int64_t kMostSmallTexels = 1024;  // of a plane that is kept in scratch: it stays in L1
+constexpr int64_t kFewestPlanes = 8;        // fewer are cut into bands, or threads would have no work
 
 bool make_side(const PoolAxis& a, int64_t size, int64_t windows, DirectSide* out) {
   const int64_t first = a.first_centre - a.before();
@@ -60,7 +60,8 @@ bool make_plan(const PoolBackward& e, bool backward, DirectPlan* p) {
   // The gradient of an f32 average is little arithmetic and mostly writing, which goes better row by row than in
   // bursts.
   const bool writes = backward && e.kind == PoolKind::average && type == PixelType::f32;
-  p->columns = s == 1 && !writes && p->x.size * p->y.size <= kMostColumnTexels;
+  const bool narrow = type == PixelType::f16 && (p->x.size < 4 || p->x.windows < 4);
+  p->small = s == 1 && !writes && !narrow && p->x.size * p->y.size <= kMostSmallTexels;
   return true;
 }
 

@@ -1,5 +1,7 @@
 // Runs whole planes in one pass (mps_pooling_cpu_direct.h).
 
+#include <type_traits>
+
 #include "src/ops/mps_pooling/mps_pooling_cpu.h"
 #include "src/ops/mps_pooling/mps_pooling_cpu_direct.h"
 #include "src/ops/mps_pooling/mps_pooling_pixels.h"
@@ -10,6 +12,7 @@
 #include <hwy/highway.h>
 
 #include "src/ops/mps_pooling/mps_pooling_cpu_columns-inl.h"
+#include "src/ops/mps_pooling/mps_pooling_cpu_halves-inl.h"
 #include "src/ops/mps_pooling/mps_pooling_cpu_plane-inl.h"
 #include "src/simd/dispatch.h"
 
@@ -23,7 +26,8 @@ using mps::PoolKind;
 
 template <typename T, class Kernel, bool kBackward>
 HWY_NOINLINE void RunDirectPlanes(const DirectPlan& p, const PoolBackward& e, Range planes, float* scratch) {
-  Kernel run(p, scratch);
+  const Kernel prepared(p, scratch);
+  Kernel run = prepared;  // a copy that nothing else points to: its members live in registers
   TexelStream<T> out[2] = {TexelStream<T>(p.stream), TexelStream<T>(p.stream)};
   const int64_t slices = e.channels / 4;
   for (size_t i = planes.begin; i < planes.end; ++i) {
@@ -45,6 +49,7 @@ HWY_NOINLINE void RunDirectPlanes(const DirectPlan& p, const PoolBackward& e, Ra
       mps::pool_forward_plain_rows(mps::as_forward(e), image, slice, 0, e.height);
     }
   }
+  run.Finish(out);
   out[0].Finish(), out[1].Finish();
   if (p.stream) hwy::FlushStream();
 }
@@ -54,10 +59,10 @@ void RunDirectWindows(const DirectPlan& p, const PoolBackward& e, Range planes, 
   using Halves = DirectPlane<T, kKind, 2, 2, kBackward>;
   using Overlapping = DirectPlane<T, kKind, 3, 2, kBackward>;
   using Dense = DirectPlane<T, kKind, 3, 1, kBackward>;
-  using DenseColumns = ColumnPlane<T, kKind, kBackward>;
+  using Small = std::conditional_t<sizeof(T) == 2, HalfPlane<kKind, kBackward>, ColumnPlane<kKind, kBackward>>;
   if (p.kernel == 2) return RunDirectPlanes<T, Halves, kBackward>(p, e, planes, scratch);
   if (p.stride == 2) return RunDirectPlanes<T, Overlapping, kBackward>(p, e, planes, scratch);
-  if (p.columns) return RunDirectPlanes<T, DenseColumns, kBackward>(p, e, planes, scratch);
+  if (p.small) return RunDirectPlanes<T, Small, kBackward>(p, e, planes, scratch);
   RunDirectPlanes<T, Dense, kBackward>(p, e, planes, scratch);
 }
 template <typename T, bool kBackward>

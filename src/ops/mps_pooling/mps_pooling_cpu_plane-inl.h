@@ -48,6 +48,7 @@ class DirectPlane : PlaneScratch<T, kKind, K, S, kBackward> {
     if (kBackward && S == 2 && !Paired()) out[0].Finish(), out[1].Finish();  // the next plane's lines may be theirs
     return Base::Good();
   }
+  HWY_INLINE void Finish(TexelStream<T>*) {}
 
  private:
   // What the blocks of a row of windows share.

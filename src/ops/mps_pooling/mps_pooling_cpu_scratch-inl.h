@@ -75,7 +75,7 @@ class PlaneScratch {
   // No maximum is -inf.
   HWY_INLINE bool Good() const { return _mm512_cmp_ps_mask(lowest_, _mm512_set1_ps(-HUGE_VALF), _CMP_EQ_OQ) == 0; }
 
-  const DirectPlan& p_;
+  DirectPlan p_;
   T* outside_;  // a row of what is outside
   T* pair_;     // paired: two rows of the target
   int64_t line_;

@@ -58,6 +58,13 @@ HWY_INLINE Float4x4 LoadTexel(const hwy::float16_t* from) {
   return _mm512_castps128_ps512(_mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
 }
 
+HWY_INLINE void StoreTexels4(float* to, Float4x4 v) {
+  _mm512_storeu_ps(to, v);
+}
+HWY_INLINE void StoreTexels4(hwy::float16_t* to, Float4x4 v) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtps_ph(v, _MM_FROUND_NO_EXC));
+}
+
 // A cache line of an image.
 template <typename T>
 struct Packed;
