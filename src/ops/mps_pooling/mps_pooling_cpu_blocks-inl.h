@@ -76,13 +76,14 @@ struct DirectSenders {
     last_sent = s, last_code = c;
   }
   // What texels on column c of a slot get from the windows that have them under tap row r, windows in order.
-  // codes: 0, 1, 2, ... in memory, where a comparison takes them from without a register.
+  // codes: 16 times 0, 16 times 1, ... in memory, where a comparison takes them from without a register.
   HWY_INLINE __m512 Part(int r, int c, const int32_t* codes) const {
     __m512 sum = _mm512_setzero_ps();
     for (int back = (K - 1 - c) / S; back >= 0; --back) {
       const bool first = back == (K - 1 - c) / S;
       if (kKind == PoolKind::max) {
-        const __mmask16 hit = _mm512_cmpeq_epi32_mask(code[back], _mm512_set1_epi32(codes[r * K + c + S * back]));
+        const __mmask16 hit =
+            _mm512_cmpeq_epi32_mask(code[back], _mm512_load_si512(codes + 16 * (r * K + c + S * back)));
         sum = first ? _mm512_maskz_mov_ps(hit, sent[back]) : _mm512_mask_add_ps(sum, hit, sum, sent[back]);
       } else {
         sum = first ? sent[back] : _mm512_add_ps(sum, sent[back]);

@@ -34,12 +34,12 @@ struct DirectPlan {
   // Scratch, in floats.
   int64_t row_floats() const { return (x.size + 7) / 8 * 32; }
   int64_t block_floats() const { return 4 * block * blocks; }
-  static constexpr int64_t kCodes = 16, kMasks = 5;
+  static constexpr int64_t kCodes = 9, kMasks = 5;
   // A row of what is outside; two of the target; of two source rows the maxima and where; two rows to come; K rows of
   // divisors; codes of taps; masks.
   size_t row_scratch_bytes() const {
     const auto bytes =
-        sizeof(float) * static_cast<size_t>(3 * row_floats() + (2 * 2 + 2 + kernel) * block_floats() + kCodes) +
+        sizeof(float) * static_cast<size_t>(3 * row_floats() + (2 * 2 + 2 + kernel) * block_floats() + 16 * kCodes) +
         sizeof(uint16_t) * static_cast<size_t>(kMasks * block / 4 * blocks);
     return (bytes + 63) / 64 * 64;
   }

@@ -115,34 +115,26 @@ class HalfPlane : PlaneScratch<hwy::float16_t, kKind, 3, 1, kBackward> {
     const __mmask32 real = Keys::First(p_.x.windows - w);
     __mmask32 over = 0;  // windows that reach outside, where zeros take part
     if (p_.edge == PoolEdge::zero) over = Keys::First(w == 0 ? -p_.x.first : 0) | ~Keys::First(Base::Inside() - w);
-    const __m512i none = _mm512_set1_epi16(-1), one = _mm512_set1_epi16(1), two = _mm512_set1_epi16(2),
-                  three = _mm512_set1_epi16(3), six = _mm512_set1_epi16(6), zero = _mm512_setzero_si512();
-    const __m512i middle = _mm512_setr_epi64(1, 2, 3, 4, 5, 6, 7, 14);
     const auto row = [&](int64_t y, __m512i& best, __m512i& code) HWY_ATTR {
       const T* at = At(y, p_.x.first + w);
-      const __m512i t0 = _mm512_loadu_si512(at), t2 = _mm512_loadu_si512(at + 8),
-                    t1 = _mm512_permutex2var_epi64(t0, middle, t2);
-      code = _mm512_maskz_mov_epi16(_mm512_cmpgt_epi16_mask(t1, t0), one), best = _mm512_max_epi16(t1, t0);
-      code = _mm512_mask_mov_epi16(code, _mm512_cmpgt_epi16_mask(t2, best), two), best = _mm512_max_epi16(t2, best);
+      const auto load = [&](int i) HWY_ATTR { return _mm512_loadu_si512(at + 4 * i); };
+      __m512i t[3];
+      TakeKeys<3, 1>(load, load, t);
+      LargestOfRow<3>(t, best, code);
     };
     __m512i b0, b1, b2, c0, c1, c2;
     row(p_.y.first, b0, c0), row(p_.y.first + 1, b1, c1);
     for (int64_t v = 0; v < p_.y.windows; ++v) {
       const int64_t y = p_.y.first + v;
       row(y + 2, b2, c2);
-      __m512i best = _mm512_max_epi16(b1, b0);
+      __m512i best = b0, code = c0;
+      AddRowOfKeys<3>(1, b1, c1, best, code), AddRowOfKeys<3>(2, b2, c2, best, code);
       if constexpr (kBackward) {
-        __m512i code = _mm512_mask_add_epi16(c0, _mm512_cmpgt_epi16_mask(b1, b0), c1, three);
-        code = _mm512_mask_add_epi16(code, _mm512_cmpgt_epi16_mask(b2, best), c2, six);
-        best = _mm512_max_epi16(b2, best);
-        // A zero outside that is greater than all pixels takes the gradient away.
         const bool outside = p_.edge == PoolEdge::zero && (y < 0 || y + 3 > p_.y.size);
-        const __mmask32 lost = _mm512_mask_cmplt_epi16_mask(outside ? ~__mmask32{0} : over, best, zero);
-        best = _mm512_mask_mov_epi16(best, lost, zero);
-        code = _mm512_mask_mov_epi16(none, real & ~lost, code);
+        const __mmask32 lost = Keys::Lose(outside ? ~__mmask32{0} : over, best);
+        code = _mm512_mask_mov_epi16(_mm512_set1_epi16(-1), real & ~lost, code);
         _mm512_storeu_si512(code_ + 4 * (v * pitch_ + w), code);
       } else {
-        best = _mm512_max_epi16(b2, best);
         _mm512_storeu_si512(flat_ + 4 * (v * p_.x.windows + w), Keys::Turned(best));
       }
       keys.See(best, real);

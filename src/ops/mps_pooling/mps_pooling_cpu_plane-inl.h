@@ -9,6 +9,7 @@
 
 #include <cstring>
 
+#include "src/ops/mps_pooling/mps_pooling_cpu_keys-inl.h"
 #include "src/ops/mps_pooling/mps_pooling_cpu_scratch-inl.h"
 
 #if HWY_TARGET == HWY_AVX3  // clang warns of an empty namespace with a target
@@ -22,6 +23,10 @@ class DirectPlane : PlaneScratch<T, kKind, K, S, kBackward> {
   using Base::kMasks, Base::kMax, Base::outside_, Base::p_, Base::pair_;
   static constexpr int kGroups = P::kGroups;
   static constexpr int64_t kBlock = P::kTexels;  // windows of a block
+  // f16, backward: which tap has the maximum is found for all 8 windows of a block at once.
+  static constexpr bool kKeys = kMax && kBackward && sizeof(T) == 2;
+  // Forward, average and L2: sums begin with those of their first row, which were made when it was another's last.
+  static constexpr bool kFirstRow = !kBackward && !kMax && K - S == 1;
 
  public:
   using Base::kReads;
@@ -32,21 +37,32 @@ class DirectPlane : PlaneScratch<T, kKind, K, S, kBackward> {
 
   // False: a maximum is -inf or of NaNs alone, where vectors do not tell which tap takes it.
   HWY_INLINE bool Run(const T* x, const T* g, T* to, TexelStream<T>* out) {
-    x_ = x, lowest_ = _mm512_set1_ps(HUGE_VALF);
-    for (int r = 0; kMax && r < K - S; ++r) {
+    x_ = x, lowest_ = _mm512_set1_ps(HUGE_VALF), keys_ = HalfKeys<kBackward>();
+    for (int r = 0; kKeys && r < K - S; ++r) {
+      for (int64_t b = 0; b < p_.blocks; ++b) {
+        __m512i best, code;
+        RowOfKeys<false>(Row(p_.y.first + r), b, best, code);
+        KeepKeys(Kept(r) + 32 * b, best, code);
+      }
+    }
+    for (int r = 0; ((kMax && !kKeys) || kFirstRow) && r < K - S; ++r) {
       for (int64_t q = 0; q < kGroups * p_.blocks; ++q) {
         __m512 t[K], best;
         __m512i code;
         Taps<false>(Row(p_.y.first + r), q, t);
-        BestOfRow<K>(t, best, code);
-        Keep(Kept(r) + 16 * q, best, code);
+        if constexpr (kMax) {
+          BestOfRow<K>(t, best, code);
+          Keep(Kept(r) + 16 * q, best, code);
+        } else {
+          _mm512_store_ps(Kept(r) + 16 * q, AddRow(_mm512_setzero_ps(), t));
+        }
       }
     }
     if (kBackward) std::memset(later_, 0, static_cast<size_t>(2 * line_) * sizeof(float));
     const int64_t end = kBackward ? (p_.y.size - 1 - p_.y.first) / S + 1 : p_.y.windows;
     for (int64_t v = 0; v < end; ++v) WindowRow(v, g, to, out);
     if (kBackward && S == 2 && !Paired()) out[0].Finish(), out[1].Finish();  // the next plane's lines may be theirs
-    return Base::Good();
+    return kKeys ? keys_.Good() : Base::Good();
   }
   HWY_INLINE void Finish(TexelStream<T>*) {}
 
@@ -118,14 +134,79 @@ class DirectPlane : PlaneScratch<T, kKind, K, S, kBackward> {
     lowest_ = _mm512_mask_min_ps(lowest_, real, best, lowest_);
   }
 
-  // One tap at a time, row by row.
-  static HWY_INLINE __m512 SumOfWindow(const __m512 (*t)[K]) {
-    __m512 sum = _mm512_setzero_ps();
+  HWY_INLINE void KeepKeys(float* to, __m512i best, __m512i code) const {
+    _mm512_store_si512(to, best), _mm512_store_si512(to + line_, code);
+  }
+  template <bool kFull>
+  HWY_INLINE void RowOfKeys(const T* row, int64_t b, __m512i& best, __m512i& code) const {
+    const int64_t x = p_.x.first + kBlock * S * b;
+    row += 4 * x;
+    const auto load = [&](int i, int n) HWY_ATTR {  // of n texels those that exist
+      const auto first = [](int64_t m) { return m >= 8 ? 0xff : m <= 0 ? 0 : (1 << m) - 1; };
+      const auto mask = static_cast<__mmask8>(first(HWY_MIN(n, p_.x.size - x - i)) & ~first(-x - i));
+      const __m512i none = _mm512_set1_epi16(static_cast<int16_t>(0xfc00));  // -inf
+      return HalfKeys<kBackward>::Key(_mm512_mask_loadu_epi64(none, mask, row + 4 * i));
+    };
+    const auto texels = [&](int i) HWY_ATTR {
+      return kFull ? HalfKeys<kBackward>::Key(_mm512_loadu_si512(row + 4 * i)) : load(i, 8);
+    };
+    const auto texel = [&](int i) HWY_ATTR {
+      if (!kFull) return load(i, 1);
+      const __m128i v = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(row + 4 * i));
+      return HalfKeys<kBackward>::Key(_mm512_castsi128_si512(v));
+    };
+    __m512i t[K];
+    TakeKeys<K, S>(texels, texel, t);
+    LargestOfRow<K>(t, best, code);
+  }
+  // As BestOfWindow, for the two groups of a block.
+  template <bool kFull>
+  HWY_INLINE void BestOfBlock(const Line& l, int64_t b, __m512i* codes) {
+    using Keys = HalfKeys<kBackward>;
+    __m512i best = _mm512_setzero_si512(), code = best;
     for (int r = 0; r < K; ++r) {
-      for (int c = 0; c < K; ++c) {
-        sum = _mm512_add_ps(sum, kKind == PoolKind::l2_norm ? _mm512_mul_ps(t[r][c], t[r][c]) : t[r][c]);
+      __m512i row, at;
+      if (r < K - S) {
+        row = _mm512_load_si512(l.kept[r] + 32 * b), at = _mm512_load_si512(l.kept[r] + line_ + 32 * b);
+      } else {
+        RowOfKeys<kFull>(l.row[r], b, row, at);
+      }
+      if (r == 0) {
+        best = row, code = at;
+      } else {
+        AddRowOfKeys<K>(r, row, at, best, code);
+      }
+      if (r == 2) KeepKeys(l.kept[0] + 32 * b, row, at);
+    }
+    __mmask32 real = ~__mmask32{0};
+    if (!kFull) {
+      const int64_t w = kBlock * b;
+      real = Keys::First(l.windows - w);
+      const __mmask32 over = Keys::First((p_.x.first < 0 ? 1 : 0) - w) | ~Keys::First(Base::Inside() - w);
+      const __mmask32 zeros = p_.edge != PoolEdge::zero ? 0 : l.inside ? over : real;
+      code = _mm512_mask_mov_epi16(code, Keys::Lose(zeros, best), _mm512_set1_epi16(-1));
+    }
+    keys_.See(best, real);
+    codes[0] = _mm512_cvtepi16_epi32(_mm512_castsi512_si256(code));
+    codes[1] = _mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(code, 1));
+  }
+
+  // One tap at a time, row by row. The square of an f16 is exact: fused, sums are rounded as often.
+  static HWY_INLINE __m512 AddRow(__m512 sum, const __m512* t) {
+    for (int c = 0; c < K; ++c) {
+      if (kKind == PoolKind::l2_norm && sizeof(T) == 2) {
+        sum = _mm512_fmadd_ps(t[c], t[c], sum);
+      } else {
+        sum = _mm512_add_ps(sum, kKind == PoolKind::l2_norm ? _mm512_mul_ps(t[c], t[c]) : t[c]);
       }
     }
+    return sum;
+  }
+  HWY_INLINE __m512 SumOfWindow(const Line& l, int64_t q, const __m512 (*t)[K]) const {
+    const __m512 zero = _mm512_setzero_ps();
+    __m512 sum = kFirstRow ? _mm512_load_ps(l.kept[0] + 16 * q) : AddRow(zero, t[0]);
+    for (int r = 1; r < K; ++r) sum = AddRow(sum, t[r]);
+    if (kFirstRow) _mm512_store_ps(l.kept[0] + 16 * q, AddRow(zero, t[K - 1]));
     return sum;
   }
 
@@ -146,7 +227,9 @@ class DirectPlane : PlaneScratch<T, kKind, K, S, kBackward> {
     }
     if (!kBackward) out[0].Seek(to + v * p_.target_row);
     const bool zeros = kMax && p_.edge == PoolEdge::zero && !l.inside;
-    const int64_t full_end = l.windows == 0 || zeros ? 0 : full_end_;
+    bool full = l.windows != 0 && !zeros;
+    for (int i = 0; kBackward && i < S; ++i) full = full && l.wanted[i];
+    const int64_t full_end = full ? full_end_ : 0;
     DirectSenders<kKind, K, S> senders;
     int64_t b = 0;
     if (Paired()) {
@@ -172,35 +255,34 @@ class DirectPlane : PlaneScratch<T, kKind, K, S, kBackward> {
   }
 
   // What the 4 windows of group i of block b give: forward done[0][0], backward the texels on row and column phase
-  // done[row][c]. kFull: all of the block's windows, their taps and the target's texels under them exist. A function
-  // and no loop over groups, for arrays that must become registers.
+  // done[row][c]; code: which taps have the maxima, if that is known. kFull: all of the block's windows, their taps and
+  // the target's texels under them exist. A function and no loop over groups, for arrays that must become registers.
   template <bool kFull>
-  HWY_INLINE void Group(const Line& l, int64_t b, int i, DirectSenders<kKind, K, S>& senders,
+  HWY_INLINE void Group(const Line& l, int64_t b, int i, __m512i code, DirectSenders<kKind, K, S>& senders,
                         __m512 (&done)[S][S][kGroups]) {
     const __m512 zero = _mm512_setzero_ps();
     const int64_t q = kGroups * b + i;
     const __mmask16 real = kFull ? 0xffff : l.windows == 0 ? 0 : masks_[kMasks * q + 3];
     __m512 t[K][K], best = zero;
-    __m512i code = _mm512_setzero_si512();
-    for (int r = kMax ? K - S : 0; kReads && r < K; ++r) Taps<kFull>(l.row[r], q, t[r]);
-    if (kMax) BestOfWindow<kFull>(l, q, t, real, best, code);
+    for (int r = kMax || kFirstRow ? K - S : 0; kReads && !kKeys && r < K; ++r) Taps<kFull>(l.row[r], q, t[r]);
+    if (kMax && !kKeys) BestOfWindow<kFull>(l, q, t, real, best, code);
     if constexpr (!kBackward) {
       if (kKind == PoolKind::average) {
-        const __m512 sum = SumOfWindow(t), column = _mm512_load_ps(l.column + 16 * q);
+        const __m512 sum = SumOfWindow(l, q, t), column = _mm512_load_ps(l.column + 16 * q);
         best = K == 2 ? _mm512_mul_ps(sum, column) : _mm512_div_ps(sum, column);
       }
-      if (kKind == PoolKind::l2_norm) best = _mm512_sqrt_ps(SumOfWindow(t));
+      if (kKind == PoolKind::l2_norm) best = _mm512_sqrt_ps(SumOfWindow(l, q, t));
       done[0][0][i] = best;
     } else {
       const T* from = l.from + 16 * q;
       __m512 sent = kFull ? LoadTexels4(from) : LoadTexels4(from, real, false);
-      sent = _mm512_add_ps(sent, zero);  // -0 becomes 0, as when added to a sum
+      if (kMax) sent = _mm512_add_ps(sent, zero);  // -0 becomes 0, as when added to a sum
       if (kKind == PoolKind::average) {
         sent = _mm512_add_ps(_mm512_mul_ps(sent, _mm512_load_ps(l.column + 16 * q)), zero);
       } else if (kKind == PoolKind::l2_norm) {
-        const __m512 sum = SumOfWindow(t);
+        const __m512 sum = SumOfWindow(l, q, t);
         const __mmask16 some = _mm512_mask_cmp_ps_mask(real, sum, zero, _CMP_NEQ_UQ);
-        sent = _mm512_maskz_mov_ps(some, _mm512_add_ps(_mm512_div_ps(sent, _mm512_sqrt_ps(sum)), zero));
+        sent = _mm512_maskz_div_ps(some, sent, _mm512_sqrt_ps(sum));
       }
       senders.Next(sent, code);
       float* later[2] = {later_ + 16 * q, later_ + line_ + 16 * q};
@@ -229,15 +311,17 @@ class DirectPlane : PlaneScratch<T, kKind, K, S, kBackward> {
     for (int i = 0; kReads && i < S * S; ++i) hwy::Prefetch(l.ahead + (S * S * b + i) * kLineElements);
     if (kBackward) hwy::Prefetch(l.from + b * kLineElements + kAhead / 2 / sizeof(T));
     __m512 done[S][S][kGroups];
-    Group<kFull>(l, b, 0, senders, done);
-    if constexpr (kGroups == 2) Group<kFull>(l, b, 1, senders, done);
+    __m512i codes[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+    if constexpr (kKeys) BestOfBlock<kFull>(l, b, codes);
+    Group<kFull>(l, b, 0, codes[0], senders, done);
+    if constexpr (kGroups == 2) Group<kFull>(l, b, 1, codes[1], senders, done);
     if constexpr (!kBackward) {
       Put<kFull>(P::From(done[0][0]), kBlock * b, l.windows, out[0]);
     } else if constexpr (S == 1) {
-      if (l.wanted[0]) Put<kFull>(P::From(done[0][0]), p_.x.first + kBlock * b, p_.x.size, out[0]);
+      if (kFull || l.wanted[0]) Put<kFull>(P::From(done[0][0]), p_.x.first + kBlock * b, p_.x.size, out[0]);
     } else {
       for (int row = 0; row < 2; ++row) {
-        if (!l.wanted[row]) continue;
+        if (!kFull && !l.wanted[row]) continue;
         typename P::Vec pairs[2];
         P::Pairs(done[row][0], done[row][1], pairs);
         for (int i = 0; i < 2; ++i) Put<kFull>(pairs[i], p_.x.first + kBlock * (2 * b + i), p_.x.size, out[row]);
@@ -258,6 +342,7 @@ class DirectPlane : PlaneScratch<T, kKind, K, S, kBackward> {
 
   int64_t full_begin_, full_end_;  // blocks of which all exists, in rows inside
   const T* x_ = nullptr;
+  HalfKeys<kBackward> keys_;  // kKeys: the maxima so far
 };
 
 }  // namespace bnns::HWY_NAMESPACE

@@ -47,8 +47,8 @@ class PlaneScratch {
       for (int64_t i = 0; i < p.x.size; i += kBlock) P::Store(outside_ + 4 * i, P::From(lowest));
     }
     codes_ = reinterpret_cast<int32_t*>(columns_ + K * line_);
-    for (int32_t i = 0; i < DirectPlan::kCodes; ++i) codes_[i] = i;
-    masks_ = reinterpret_cast<uint16_t*>(codes_ + DirectPlan::kCodes);
+    for (int32_t i = 0; i < DirectPlan::kCodes; ++i) _mm512_store_si512(codes_ + 16 * i, _mm512_set1_epi32(i));
+    masks_ = reinterpret_cast<uint16_t*>(codes_ + 16 * DirectPlan::kCodes);
     for (int64_t q = 0; q < P::kGroups * p.blocks; ++q) {
       const int64_t x = p.x.first + 4 * S * q;
       const auto columns = [&](int64_t at, int64_t n) {  // of n texels from `at` on those that exist
@@ -80,7 +80,7 @@ class PlaneScratch {
   T* pair_;     // paired: two rows of the target
   int64_t line_;
   float *kept_, *later_, *columns_;
-  int32_t* codes_;   // 0, 1, 2, ...
+  int32_t* codes_;   // 16 of each code
   uint16_t* masks_;  // of each group: texels of a row that exist (3 loads), windows that exist, zeros outside
   __m512 lowest_;    // of the maxima so far
 
