@@ -35,7 +35,7 @@ void GemmCall::finish(Range rows, Range columns) const {
 }
 
 bool can_stream(const GemmCall& call) noexcept {
-  return call.init == GemmInit::overwrite && !call.epilogue.run && call.m * call.n * sizeof(float) >= kStreamBytes &&
+  return call.init == GemmInit::overwrite && !call.epilogue.run && call.m * call.n >= kStreamSize &&
          reinterpret_cast<uintptr_t>(call.c) % 64 == 0 && call.c_stride * sizeof(float) % 64 == 0;
 }
 

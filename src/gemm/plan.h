@@ -40,7 +40,7 @@ inline size_t threads_of(const GemmCall& call, size_t tasks, size_t work) {
 }
 
 // From this size on, C is written around the caches: it would not stay in them anyway.
-inline constexpr size_t kStreamBytes = size_t{4} << 20;
+inline constexpr size_t kStreamSize = size_t{1} << 20;  // elements
 bool can_stream(const GemmCall& call) noexcept;
 
 // One of m, n is tiny, or k is 1 (skinny.cc).

@@ -169,7 +169,7 @@ class Runner {
   }
 
   bool can_stream_bf16() const {
-    return call_.m * call_.n * sizeof(uint16_t) >= kStreamBytes && reinterpret_cast<uintptr_t>(call_.bf16) % 64 == 0 &&
+    return call_.m * call_.n >= kStreamSize && reinterpret_cast<uintptr_t>(call_.bf16) % 64 == 0 &&
            call_.bf16_stride % 32 == 0;
   }
 
