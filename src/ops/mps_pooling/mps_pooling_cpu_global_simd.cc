@@ -182,23 +182,29 @@ void RunPlanes(const PoolBackward& e, bool backward, bool stream, Range planes) 
   const auto n = static_cast<size_t>(4 * e.source.width * e.source.height);
   const int64_t slices = e.channels / 4;
   const bool reads = !backward || e.kind != PoolKind::average;
-  for (size_t i = planes.begin; i < planes.end; ++i) {
-    const int64_t image = static_cast<int64_t>(i) / slices, slice = static_cast<int64_t>(i) % slices;
-    const auto at = [&](const mps::ImageView& v, int64_t first, int64_t channel) {
-      return v.data == nullptr ? nullptr
-                               : reinterpret_cast<T*>(plane_of(v, first + image, channel / 4 + slice, 4).data);
-    };
-    const T* x = at(e.source, e.source_image, e.source_channel);
-    T* to = at(e.target, e.target_image, e.target_channel);
-    if (reads) PrefetchLines(x + kAheadBytes / sizeof(T), n);
-    bool good = true;
-    if (backward) {
-      const T* g =
-          at(e.gradient, e.gradient_image, e.gradient_channel) + 4 * (e.gradient_y * e.gradient.width + e.gradient_x);
-      good = BackwardPlane(e.kind, x, g, n, to, out);
+  const auto at = [&](const mps::ImageView& v, int64_t image, int64_t slice) {
+    return reinterpret_cast<T*>(plane_of(v, image, slice, 4).data);
+  };
+  const int64_t corner = 4 * (e.target_y * e.target.width + e.target_x);
+  const int64_t corner_of_gradient = 4 * (e.gradient_y * e.gradient.width + e.gradient_x);
+  const T *x = nullptr, *g = nullptr;
+  T* to = nullptr;
+  int64_t image = static_cast<int64_t>(planes.begin) / slices, slice = static_cast<int64_t>(planes.begin) % slices;
+  for (size_t i = planes.begin; i < planes.end; ++i, ++slice) {
+    if (slice == slices) ++image, slice = 0;
+    if (slice == 0 || i == planes.begin) {
+      to = at(e.target, e.target_image + image, e.target_channel / 4 + slice) + corner;
+      if (reads) x = at(e.source, e.source_image + image, e.source_channel / 4 + slice);
+      if (backward) {
+        g = at(e.gradient, e.gradient_image + image, e.gradient_channel / 4 + slice) + corner_of_gradient;
+      }
     } else {
-      good = ForwardPlane(e.kind, x, n, to + 4 * (e.target_y * e.target.width + e.target_x));
+      to += 4 * e.target.width * e.target.height;
+      if (reads) x += n;
+      if (backward) g += 4 * e.gradient.width * e.gradient.height;
     }
+    if (reads) PrefetchLines(x + kAheadBytes / sizeof(T), n);
+    const bool good = backward ? BackwardPlane(e.kind, x, g, n, to, out) : ForwardPlane(e.kind, x, n, to);
     if (good) continue;
     out.Finish();
     if (backward) {

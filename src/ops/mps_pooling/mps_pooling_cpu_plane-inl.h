@@ -1,4 +1,5 @@
-// One plane of the one-pass kernels (mps_pooling_cpu_direct.h). Sums are made in the plain loops' order: the same bits.
+// One plane of the one-pass kernels (mps_pooling_cpu_direct.h), a row of windows at a time; what a gradient's windows
+// send is handed to texels, windows in the plain loops' order: the same bits.
 
 #if defined(BNNS_OPS_MPS_POOLING_CPU_PLANE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef BNNS_OPS_MPS_POOLING_CPU_PLANE_INL_H_
@@ -9,217 +10,53 @@
 
 #include <cstring>
 
-#include "src/ops/mps_pooling/mps_pooling_cpu_keys-inl.h"
-#include "src/ops/mps_pooling/mps_pooling_cpu_scratch-inl.h"
+#include "src/ops/mps_pooling/mps_pooling_cpu_taps-inl.h"
 
 #if HWY_TARGET == HWY_AVX3  // clang warns of an empty namespace with a target
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 template <typename T, PoolKind kKind, int K, int S, bool kBackward>
-class DirectPlane : PlaneScratch<T, kKind, K, S, kBackward> {
-  using Base = PlaneScratch<T, kKind, K, S, kBackward>;
+class DirectPlane : DirectWindows<T, kKind, K, S, kBackward> {
+  using Base = DirectWindows<T, kKind, K, S, kBackward>;
   using P = Packed<T>;
-  using Base::codes_, Base::columns_, Base::kept_, Base::later_, Base::line_, Base::lowest_, Base::masks_;
-  using Base::kMasks, Base::kMax, Base::outside_, Base::p_, Base::pair_;
-  static constexpr int kGroups = P::kGroups;
-  static constexpr int64_t kBlock = P::kTexels;  // windows of a block
-  // f16, backward: which tap has the maximum is found for all 8 windows of a block at once.
-  static constexpr bool kKeys = kMax && kBackward && sizeof(T) == 2;
-  // Forward, average and L2: sums begin with those of their first row, which were made when it was another's last.
-  static constexpr bool kFirstRow = !kBackward && !kMax && K - S == 1;
+  using Base::codes_, Base::columns_, Base::kept_, Base::later_, Base::line_, Base::p_, Base::pair_;
+  using Base::kBlock, Base::kGroups, Base::kKeys, Base::kMax;
+  using typename Base::Line;
+  // Gradients that need the source: what the windows of a row send is first found for all of them, then handed on. In
+  // one loop the two are too long for a core to work on more than a block at a time.
+  static constexpr bool kTwoLoops = kBackward && kKind != PoolKind::average && S == 2;
 
  public:
   using Base::kReads;
 
   HWY_INLINE DirectPlane(const DirectPlan& p, float* scratch) : Base(p, scratch) {
+    slots_ = (p.x.size - p.x.first + S - 1) / S;
     full_begin_ = p.x.first < 0 ? 1 : 0, full_end_ = HWY_MIN(p.x.windows, Base::Inside()) / kBlock;
   }
 
   // False: a maximum is -inf or of NaNs alone, where vectors do not tell which tap takes it.
   HWY_INLINE bool Run(const T* x, const T* g, T* to, TexelStream<T>* out) {
-    x_ = x, lowest_ = _mm512_set1_ps(HUGE_VALF), keys_ = HalfKeys<kBackward>();
-    for (int r = 0; kKeys && r < K - S; ++r) {
-      for (int64_t b = 0; b < p_.blocks; ++b) {
-        __m512i best, code;
-        RowOfKeys<false>(Row(p_.y.first + r), b, best, code);
-        KeepKeys(Kept(r) + 32 * b, best, code);
-      }
-    }
-    for (int r = 0; ((kMax && !kKeys) || kFirstRow) && r < K - S; ++r) {
-      for (int64_t q = 0; q < kGroups * p_.blocks; ++q) {
-        __m512 t[K], best;
-        __m512i code;
-        Taps<false>(Row(p_.y.first + r), q, t);
-        if constexpr (kMax) {
-          BestOfRow<K>(t, best, code);
-          Keep(Kept(r) + 16 * q, best, code);
-        } else {
-          _mm512_store_ps(Kept(r) + 16 * q, AddRow(_mm512_setzero_ps(), t));
-        }
-      }
-    }
+    Base::Start(x);
     if (kBackward) std::memset(later_, 0, static_cast<size_t>(2 * line_) * sizeof(float));
     const int64_t end = kBackward ? (p_.y.size - 1 - p_.y.first) / S + 1 : p_.y.windows;
     for (int64_t v = 0; v < end; ++v) WindowRow(v, g, to, out);
     if (kBackward && S == 2 && !Paired()) out[0].Finish(), out[1].Finish();  // the next plane's lines may be theirs
-    return kKeys ? keys_.Good() : Base::Good();
+    return Base::Good();
   }
   HWY_INLINE void Finish(TexelStream<T>*) {}
 
  private:
-  // What the blocks of a row of windows share.
-  struct Line {
-    const T* row[K];
-    const T* from;  // gradients
-    const T* ahead;
-    const float* column;
-    float* kept[2];
-    int64_t windows;
-    bool inside;  // all of its taps' rows exist
-    bool wanted[2];
-  };
-
   HWY_INLINE bool Paired() const { return kBackward && S == 2 && p_.paired; }
-  HWY_INLINE const T* Row(int64_t y) const { return y < 0 || y >= p_.y.size ? outside_ : x_ + y * p_.source_row; }
-  // Maxima of the rows of source that windows to come share with this one: one row for stride 2, two for stride 1.
-  HWY_INLINE float* Kept(int64_t row) const { return kept_ + (S == 1 ? row % 2 : 0) * 2 * line_; }
-  HWY_INLINE void Keep(float* to, __m512 best, __m512i code) const {
-    _mm512_store_ps(to, best);
-    if (kBackward) _mm512_store_si512(to + line_, code);
-  }
-
-  // Taps of the 4 windows of group q, straight from the image. kFull: all of them exist.
-  template <bool kFull>
-  HWY_INLINE void Taps(const T* row, int64_t q, __m512* t) const {
-    row += 4 * (p_.x.first + 4 * S * q);
-    const uint16_t* masks = masks_ + kMasks * q;
-    TakeTaps<K, S>(
-        [&](int i) HWY_ATTR {
-          return kFull ? LoadTexels4(row + 4 * i) : LoadTexels4(row + 4 * i, masks[i == 0 ? 0 : 1], kMax);
-        },
-        [&](int i) HWY_ATTR { return kFull ? LoadTexel(row + 4 * i) : LoadTexels4(row + 4 * i, masks[2], kMax); }, t);
-  }
-
-  template <bool kFull>
-  HWY_INLINE void BestOfWindow(const Line& l, int64_t q, const __m512 (*t)[K], __mmask16 real, __m512& best,
-                               __m512i& code) {
-    best = _mm512_setzero_ps(), code = _mm512_setzero_si512();
-    for (int r = 0; r < K; ++r) {
-      __m512 row;
-      __m512i at = _mm512_setzero_si512();
-      if (r < K - S) {
-        row = _mm512_load_ps(l.kept[r] + 16 * q);
-        if (kBackward) at = _mm512_load_si512(l.kept[r] + line_ + 16 * q);
-      } else {
-        BestOfRow<K>(t[r], row, at);
-      }
-      if (r == 0) {
-        best = row, code = at;
-      } else {
-        if (kBackward) code = _mm512_mask_add_epi32(code, IsLarger(row, best), at, _mm512_set1_epi32(r * K));
-        best = Larger(row, best);
-      }
-      if (r == 2) Keep(l.kept[0] + 16 * q, row, at);  // in place of row 0, the next windows do without that
-    }
-    if (kFull) {
-      lowest_ = _mm512_min_ps(best, lowest_);
-      return;
-    }
-    // Zeros outside take part: one that is greater than all pixels takes the gradient away.
-    const __mmask16 zeros = p_.edge == PoolEdge::zero ? (l.inside ? masks_[kMasks * q + 4] : 0xffff) : 0;
-    const __m512 zero = _mm512_setzero_ps();
-    const __mmask16 lost = _mm512_mask_cmp_ps_mask(zeros, best, zero, _CMP_LT_OQ);
-    code = _mm512_mask_mov_epi32(code, lost, _mm512_set1_epi32(-1));
-    best = _mm512_mask_max_ps(best, zeros, zero, best);
-    lowest_ = _mm512_mask_min_ps(lowest_, real, best, lowest_);
-  }
-
-  HWY_INLINE void KeepKeys(float* to, __m512i best, __m512i code) const {
-    _mm512_store_si512(to, best), _mm512_store_si512(to + line_, code);
-  }
-  template <bool kFull>
-  HWY_INLINE void RowOfKeys(const T* row, int64_t b, __m512i& best, __m512i& code) const {
-    const int64_t x = p_.x.first + kBlock * S * b;
-    row += 4 * x;
-    const auto load = [&](int i, int n) HWY_ATTR {  // of n texels those that exist
-      const auto first = [](int64_t m) { return m >= 8 ? 0xff : m <= 0 ? 0 : (1 << m) - 1; };
-      const auto mask = static_cast<__mmask8>(first(HWY_MIN(n, p_.x.size - x - i)) & ~first(-x - i));
-      const __m512i none = _mm512_set1_epi16(static_cast<int16_t>(0xfc00));  // -inf
-      return HalfKeys<kBackward>::Key(_mm512_mask_loadu_epi64(none, mask, row + 4 * i));
-    };
-    const auto texels = [&](int i) HWY_ATTR {
-      return kFull ? HalfKeys<kBackward>::Key(_mm512_loadu_si512(row + 4 * i)) : load(i, 8);
-    };
-    const auto texel = [&](int i) HWY_ATTR {
-      if (!kFull) return load(i, 1);
-      const __m128i v = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(row + 4 * i));
-      return HalfKeys<kBackward>::Key(_mm512_castsi128_si512(v));
-    };
-    __m512i t[K];
-    TakeKeys<K, S>(texels, texel, t);
-    LargestOfRow<K>(t, best, code);
-  }
-  // As BestOfWindow, for the two groups of a block.
-  template <bool kFull>
-  HWY_INLINE void BestOfBlock(const Line& l, int64_t b, __m512i* codes) {
-    using Keys = HalfKeys<kBackward>;
-    __m512i best = _mm512_setzero_si512(), code = best;
-    for (int r = 0; r < K; ++r) {
-      __m512i row, at;
-      if (r < K - S) {
-        row = _mm512_load_si512(l.kept[r] + 32 * b), at = _mm512_load_si512(l.kept[r] + line_ + 32 * b);
-      } else {
-        RowOfKeys<kFull>(l.row[r], b, row, at);
-      }
-      if (r == 0) {
-        best = row, code = at;
-      } else {
-        AddRowOfKeys<K>(r, row, at, best, code);
-      }
-      if (r == 2) KeepKeys(l.kept[0] + 32 * b, row, at);
-    }
-    __mmask32 real = ~__mmask32{0};
-    if (!kFull) {
-      const int64_t w = kBlock * b;
-      real = Keys::First(l.windows - w);
-      const __mmask32 over = Keys::First((p_.x.first < 0 ? 1 : 0) - w) | ~Keys::First(Base::Inside() - w);
-      const __mmask32 zeros = p_.edge != PoolEdge::zero ? 0 : l.inside ? over : real;
-      code = _mm512_mask_mov_epi16(code, Keys::Lose(zeros, best), _mm512_set1_epi16(-1));
-    }
-    keys_.See(best, real);
-    codes[0] = _mm512_cvtepi16_epi32(_mm512_castsi512_si256(code));
-    codes[1] = _mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(code, 1));
-  }
-
-  // One tap at a time, row by row. The square of an f16 is exact: fused, sums are rounded as often.
-  static HWY_INLINE __m512 AddRow(__m512 sum, const __m512* t) {
-    for (int c = 0; c < K; ++c) {
-      if (kKind == PoolKind::l2_norm && sizeof(T) == 2) {
-        sum = _mm512_fmadd_ps(t[c], t[c], sum);
-      } else {
-        sum = _mm512_add_ps(sum, kKind == PoolKind::l2_norm ? _mm512_mul_ps(t[c], t[c]) : t[c]);
-      }
-    }
-    return sum;
-  }
-  HWY_INLINE __m512 SumOfWindow(const Line& l, int64_t q, const __m512 (*t)[K]) const {
-    const __m512 zero = _mm512_setzero_ps();
-    __m512 sum = kFirstRow ? _mm512_load_ps(l.kept[0] + 16 * q) : AddRow(zero, t[0]);
-    for (int r = 1; r < K; ++r) sum = AddRow(sum, t[r]);
-    if (kFirstRow) _mm512_store_ps(l.kept[0] + 16 * q, AddRow(zero, t[K - 1]));
-    return sum;
-  }
-
   HWY_INLINE void WindowRow(int64_t v, const T* g, T* to, TexelStream<T>* out) {
     const int64_t y = p_.y.first + S * v;
     Line l;
     l.windows = v < p_.y.windows ? p_.x.windows : 0;
-    for (int r = 0; r < K; ++r) l.row[r] = Row(y + r);
-    l.ahead = x_ + (y + K - S) * p_.source_row + kAhead / sizeof(T);
+    for (int r = 0; r < K; ++r) l.row[r] = Base::Row(y + r);
+    l.ahead = Base::Row(0) + (y + K - S) * p_.source_row + kAhead / sizeof(T);
     l.from = kBackward && l.windows > 0 ? g + v * p_.gradient_row : g;
     l.column = columns_;
     if (kKind == PoolKind::average && l.windows > 0) l.column += (Base::CountedRows(v) - 1) * line_;
-    l.kept[0] = Kept(v), l.kept[1] = Kept(v + 1);
+    l.kept[0] = Base::Kept(v), l.kept[1] = Base::Kept(v + 1);
     l.inside = y >= 0 && y + K <= p_.y.size;
     for (int i = 0; kBackward && i < S; ++i) {
       l.wanted[i] = y + i >= 0 && y + i < p_.y.size;
@@ -230,6 +67,9 @@ class DirectPlane : PlaneScratch<T, kKind, K, S, kBackward> {
     bool full = l.windows != 0 && !zeros;
     for (int i = 0; kBackward && i < S; ++i) full = full && l.wanted[i];
     const int64_t full_end = full ? full_end_ : 0;
+    for (int64_t b = 0; kTwoLoops && b < p_.blocks; ++b) {
+      b >= full_begin_&& b < full_end ? SendBlock<true>(l, b) : SendBlock<false>(l, b);
+    }
     DirectSenders<kKind, K, S> senders;
     int64_t b = 0;
     if (Paired()) {
@@ -254,79 +94,102 @@ class DirectPlane : PlaneScratch<T, kKind, K, S, kBackward> {
     for (; b < p_.blocks; ++b) Block<false>(l, b, senders, out);
   }
 
-  // What the 4 windows of group i of block b give: forward done[0][0], backward the texels on row and column phase
-  // done[row][c]; code: which taps have the maxima, if that is known. kFull: all of the block's windows, their taps and
-  // the target's texels under them exist. A function and no loop over groups, for arrays that must become registers.
-  template <bool kFull>
-  HWY_INLINE void Group(const Line& l, int64_t b, int i, __m512i code, DirectSenders<kKind, K, S>& senders,
-                        __m512 (&done)[S][S][kGroups]) {
+  // The texels on row and column phase done[row][c] of group i of block b, from what the windows send.
+  HWY_INLINE void Take(int64_t q, int i, const DirectSenders<kKind, K, S>& senders, const __m512 (&own)[S][S],
+                       __m512 (&done)[S][S][kGroups]) const {
     const __m512 zero = _mm512_setzero_ps();
-    const int64_t q = kGroups * b + i;
-    const __mmask16 real = kFull ? 0xffff : l.windows == 0 ? 0 : masks_[kMasks * q + 3];
-    __m512 t[K][K], best = zero;
-    for (int r = kMax || kFirstRow ? K - S : 0; kReads && !kKeys && r < K; ++r) Taps<kFull>(l.row[r], q, t[r]);
-    if (kMax && !kKeys) BestOfWindow<kFull>(l, q, t, real, best, code);
-    if constexpr (!kBackward) {
-      if (kKind == PoolKind::average) {
-        const __m512 sum = SumOfWindow(l, q, t), column = _mm512_load_ps(l.column + 16 * q);
-        best = K == 2 ? _mm512_mul_ps(sum, column) : _mm512_div_ps(sum, column);
-      }
-      if (kKind == PoolKind::l2_norm) best = _mm512_sqrt_ps(SumOfWindow(l, q, t));
-      done[0][0][i] = best;
-    } else {
-      const T* from = l.from + 16 * q;
-      __m512 sent = kFull ? LoadTexels4(from) : LoadTexels4(from, real, false);
-      if (kMax) sent = _mm512_add_ps(sent, zero);  // -0 becomes 0, as when added to a sum
-      if (kKind == PoolKind::average) {
-        sent = _mm512_add_ps(_mm512_mul_ps(sent, _mm512_load_ps(l.column + 16 * q)), zero);
-      } else if (kKind == PoolKind::l2_norm) {
-        const __m512 sum = SumOfWindow(l, q, t);
-        const __mmask16 some = _mm512_mask_cmp_ps_mask(real, sum, zero, _CMP_NEQ_UQ);
-        sent = _mm512_maskz_div_ps(some, sent, _mm512_sqrt_ps(sum));
-      }
-      senders.Next(sent, code);
-      float* later[2] = {later_ + 16 * q, later_ + line_ + 16 * q};
-      for (int row = 0; row < S; ++row) {
-        for (int c = 0; c < S; ++c) {
-          __m512 sum = senders.Part(row, c, codes_);
-          if (K == 3 && row == 0) sum = _mm512_add_ps(_mm512_load_ps(later[S == 1 ? 0 : c]), sum);
-          if (kKind == PoolKind::l2_norm) {  // times the texel itself
-            sum = _mm512_maskz_mul_ps(_mm512_cmp_ps_mask(sum, zero, _CMP_NEQ_UQ), sum, t[row][c]);
-          }
-          done[row][c][i] = sum;
+    float* later[2] = {later_ + 16 * q, later_ + line_ + 16 * q};
+    for (int row = 0; row < S; ++row) {
+      for (int c = 0; c < S; ++c) {
+        __m512 sum = senders.Part(row, c, codes_);
+        if (K == 3 && row == 0) sum = _mm512_add_ps(_mm512_load_ps(later[S == 1 ? 0 : c]), sum);
+        if (kKind == PoolKind::l2_norm) {  // times the texel itself
+          sum = _mm512_maskz_mul_ps(_mm512_cmp_ps_mask(sum, zero, _CMP_NEQ_UQ), sum, own[row][c]);
         }
+        done[row][c][i] = sum;
       }
-      if (K == 3 && S == 1) {
-        _mm512_store_ps(later[0], _mm512_add_ps(_mm512_load_ps(later[1]), senders.Part(1, 0, codes_)));
-        _mm512_store_ps(later[1], senders.Part(2, 0, codes_));
-      } else if (K == 3) {
-        for (int c = 0; c < 2; ++c) _mm512_store_ps(later[c], senders.Part(2, c, codes_));
+    }
+    if (K == 3 && S == 1) {
+      _mm512_store_ps(later[0], _mm512_add_ps(_mm512_load_ps(later[1]), senders.Part(1, 0, codes_)));
+      _mm512_store_ps(later[1], senders.Part(2, 0, codes_));
+    } else if (K == 3) {
+      for (int c = 0; c < 2; ++c) _mm512_store_ps(later[c], senders.Part(2, c, codes_));
+    }
+  }
+
+  // kTwoLoops: what the windows of a block send, and to which tap, into scratch.
+  HWY_INLINE float* Sent(int64_t q) const { return kept_ + 2 * line_ + 16 * q; }
+  template <bool kFull>
+  HWY_INLINE void SendBlock(const Line& l, int64_t b) {
+    __m512i codes[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+    Ask(l, b);
+    if constexpr (kKeys) Base::template BestOfBlock<kFull>(l, b, codes);
+    SendGroup<kFull>(l, kGroups * b, codes[0]);
+    if constexpr (kGroups == 2) SendGroup<kFull>(l, kGroups * b + 1, codes[1]);
+  }
+  template <bool kFull>
+  HWY_INLINE void SendGroup(const Line& l, int64_t q, __m512i code) {
+    if (!kFull && 4 * q >= slots_) return;
+    __m512 own[S][S];
+    const __m512 sent = Base::template Give<kFull>(l, q, code, own);
+    _mm512_store_ps(Sent(q), sent);
+    if (kMax) _mm512_store_si512(Sent(q) + line_, code);
+  }
+  // Memory for later blocks.
+  static HWY_INLINE void Ask(const Line& l, int64_t b) {
+    constexpr int64_t kLineElements = 64 / sizeof(T);
+    for (int i = 0; kReads && i < S * S; ++i) hwy::Prefetch(l.ahead + (S * S * b + i) * kLineElements);
+    if (kBackward) hwy::Prefetch(l.from + b * kLineElements + kAhead / 2 / sizeof(T));
+  }
+
+  // A function and no loop over groups, for arrays that must become registers.
+  template <bool kFull>
+  HWY_INLINE void Group(const Line& l, int64_t q, int i, __m512i code, DirectSenders<kKind, K, S>& senders,
+                        __m512 (&done)[S][S][kGroups]) {
+    __m512 own[S][S];
+    if constexpr (!kBackward) {
+      done[0][0][i] = Base::template Give<kFull>(l, q, code, own);
+    } else if constexpr (!kTwoLoops) {
+      const __m512 sent = Base::template Give<kFull>(l, q, code, own);
+      senders.Next(sent, code);
+      Take(q, i, senders, own, done);
+    } else if (!kFull && 4 * q >= slots_) {
+      for (int r = 0; r < S; ++r) done[r][0][i] = done[r][1][i] = _mm512_setzero_ps();
+    } else {
+      if (kMax) code = _mm512_load_si512(Sent(q) + line_);
+      for (int r = 0; !kMax && r < S; ++r) {
+        __m512 t[K];
+        Base::template Taps<kFull>(l.row[r], q, t);
+        own[r][0] = t[0], own[r][1] = t[1];
       }
+      senders.Next(_mm512_load_ps(Sent(q)), code);
+      Take(q, i, senders, own, done);
     }
   }
 
   template <bool kFull, class Out>
   HWY_INLINE void Block(const Line& l, int64_t b, DirectSenders<kKind, K, S>& senders, Out* out) {
-    constexpr int64_t kLineElements = 64 / sizeof(T);
-    for (int i = 0; kReads && i < S * S; ++i) hwy::Prefetch(l.ahead + (S * S * b + i) * kLineElements);
-    if (kBackward) hwy::Prefetch(l.from + b * kLineElements + kAhead / 2 / sizeof(T));
+    if (!kTwoLoops) Ask(l, b);
     __m512 done[S][S][kGroups];
     __m512i codes[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
-    if constexpr (kKeys) BestOfBlock<kFull>(l, b, codes);
-    Group<kFull>(l, b, 0, codes[0], senders, done);
-    if constexpr (kGroups == 2) Group<kFull>(l, b, 1, codes[1], senders, done);
+    if constexpr (kKeys && !kTwoLoops) Base::template BestOfBlock<kFull>(l, b, codes);
+    Group<kFull>(l, kGroups * b, 0, codes[0], senders, done);
+    if constexpr (kGroups == 2) Group<kFull>(l, kGroups * b + 1, 1, codes[1], senders, done);
     if constexpr (!kBackward) {
       Put<kFull>(P::From(done[0][0]), kBlock * b, l.windows, out[0]);
     } else if constexpr (S == 1) {
       if (kFull || l.wanted[0]) Put<kFull>(P::From(done[0][0]), p_.x.first + kBlock * b, p_.x.size, out[0]);
     } else {
-      for (int row = 0; row < 2; ++row) {
-        if (!kFull && !l.wanted[row]) continue;
-        typename P::Vec pairs[2];
-        P::Pairs(done[row][0], done[row][1], pairs);
-        for (int i = 0; i < 2; ++i) Put<kFull>(pairs[i], p_.x.first + kBlock * (2 * b + i), p_.x.size, out[row]);
-      }
+      if (kFull || l.wanted[0]) PutPairs<kFull>(done[0], b, out[0]);
+      if (kFull || l.wanted[1]) PutPairs<kFull>(done[1], b, out[1]);
     }
+  }
+  template <bool kFull, class Out>
+  HWY_INLINE void PutPairs(const __m512 (&done)[S][kGroups], int64_t b, Out& out) const {
+    typename P::Vec pairs[2];
+    P::Pairs(done[0], done[1], pairs);
+    Put<kFull>(pairs[0], p_.x.first + kBlock * 2 * b, p_.x.size, out);
+    Put<kFull>(pairs[1], p_.x.first + kBlock * (2 * b + 1), p_.x.size, out);
   }
   // Texels from x on of a row of `size`, those that exist.
   template <bool kFull, class Out>
@@ -340,9 +203,8 @@ class DirectPlane : PlaneScratch<T, kKind, K, S, kBackward> {
     }
   }
 
+  int64_t slots_;                  // of a gradient's row: S texels each
   int64_t full_begin_, full_end_;  // blocks of which all exists, in rows inside
-  const T* x_ = nullptr;
-  HalfKeys<kBackward> keys_;  // kKeys: the maxima so far
 };
 
 }  // namespace bnns::HWY_NAMESPACE
