@@ -22,9 +22,10 @@ class DirectPlane : DirectWindows<T, kKind, K, S, kBackward> {
   using Base::codes_, Base::columns_, Base::kept_, Base::later_, Base::line_, Base::p_, Base::pair_;
   using Base::kBlock, Base::kGroups, Base::kKeys, Base::kMax;
   using typename Base::Line;
-  // Gradients that need the source: what the windows of a row send is first found for all of them, then handed on. In
-  // one loop the two are too long for a core to work on more than a block at a time.
-  static constexpr bool kTwoLoops = kBackward && kKind != PoolKind::average && S == 2;
+  // Gradients of f16 that need the source: what the windows of a row send is first found for all of them, then handed
+  // on. In one loop the two are too long for a core to work on more than a block at a time. (f32 waits for memory
+  // instead, and goes better if that is read and written at once.)
+  static constexpr bool kTwoLoops = kBackward && kKind != PoolKind::average && S == 2 && sizeof(T) == 2;
 
  public:
   using Base::kReads;
