@@ -135,7 +135,7 @@ SinkParts few_sink_parts(const PatchAxis& y, const PatchAxis& x, size_t rows, si
 void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
                  const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
                  const ImageSource& source, const ImageTarget& target, ScratchShelf& scratch, size_t threads) {
-  if (!target.sink && few_scatter_accepts(y, x, channels)) {
+  if (!target.sink && few_scatter_accepts(y, x, rows, channels, batch)) {
     return few_scatter(y, x, groups, rows, channels, weights, row_stride, channel_stride, batch, source, target,
                        scratch, threads);
   }

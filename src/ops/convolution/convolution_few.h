@@ -29,7 +29,7 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
 // The same from the side of the source, where it is much smaller than the target (a kernel without padding, backward):
 // every tap's product with the source plane is added where it belongs, and no sum meets the zeros around. Not for
 // sinks.
-bool few_scatter_accepts(const PatchAxis& y, const PatchAxis& x, size_t channels);
+bool few_scatter_accepts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels, size_t batch);
 void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
                  const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
                  const ImageSource& source, const ImageTarget& target, ScratchShelf& scratch, size_t threads);

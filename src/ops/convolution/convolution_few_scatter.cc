@@ -8,12 +8,12 @@
 namespace bnns {
 namespace {
 
-constexpr size_t kSourcePixels = 768;  // of a plane
-constexpr size_t kBlockPixels = 1280;  // of a block of samples
-constexpr size_t kBlocks = 4;          // that a batch is cut into at least
-constexpr size_t kLeastDepth = 8;      // source channels that repay the additions
-constexpr size_t kAddCost = 4;         // of a sum that is added to a plane, in channels
-constexpr size_t kTasks = 2;           // wanted per thread
+constexpr size_t kSourcePixels = 1024;      // of a plane
+constexpr size_t kBlockFloats = 28 * 1024;  // of a block of samples: 112 KB
+constexpr size_t kBlocks = 4;               // that a batch is cut into at least
+constexpr size_t kLeastDepth = 8;           // source channels that repay the additions
+constexpr size_t kAddCost = 4;              // of a sum that is added to a plane, in channels
+constexpr size_t kTasks = 4;                // wanted per thread; each copies its source, so few share one
 
 // Half vectors that tiles of so many numbers cost; a tile is one.
 size_t tile_cost(size_t numbers) {
@@ -23,8 +23,8 @@ size_t tile_cost(size_t numbers) {
 }
 
 // Samples side by side that cost least: rows of whole vectors, enough of them for large tiles. A divisor of the batch.
-size_t samples_of_block(size_t height, size_t width, size_t batch) {
-  const size_t most = std::max<size_t>(1, std::min(kBlockPixels / (height * width), batch / kBlocks));
+size_t samples_of_block(size_t height, size_t width, size_t channels, size_t batch) {
+  const size_t most = std::max<size_t>(1, std::min(kBlockFloats / (height * width * channels), batch / kBlocks));
   size_t best = 1, best_cost = tile_cost(width) * batch;
   for (size_t n = 2; n <= most; ++n) {
     const size_t cost = tile_cost(n * width) * (batch / n);
@@ -33,13 +33,22 @@ size_t samples_of_block(size_t height, size_t width, size_t batch) {
   return best;
 }
 
+// Whether samples side by side are better taken row by row than whole.
+bool rows_pay(size_t height, size_t length, size_t channels) {
+  return height * tile_cost(length) * channels <= tile_cost(height * length) * (channels + kAddCost);
+}
+
 }  // namespace
 
-bool few_scatter_accepts(const PatchAxis& y, const PatchAxis& x, size_t channels) {
+bool few_scatter_accepts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels, size_t batch) {
   const size_t pixels = y.extent * x.extent;
-  return y.step == 1 && x.step == 1 && y.tap == -1 && x.tap == -1 && y.target_step == 1 && x.target_step == 1 &&
-         x.taps <= kFewRows && channels >= kLeastDepth && pixels <= kSourcePixels &&
-         4 * y.pixels * x.pixels >= 5 * pixels;
+  if (y.step != 1 || x.step != 1 || y.tap != -1 || x.tap != -1 || y.target_step != 1 || x.target_step != 1 ||
+      x.taps > kFewRows || pixels > kSourcePixels) {
+    return false;
+  }
+  if (channels >= kLeastDepth && 4 * y.pixels * x.pixels >= 5 * pixels) return true;
+  const size_t samples = samples_of_block(y.extent, x.extent, channels, batch);
+  return few_fold_accepts(x, rows) && rows_pay(y.extent, samples * x.extent, channels);
 }
 
 // With the source planes of some samples side by side, rows of L numbers: for each target channel and column kx of taps
@@ -50,15 +59,15 @@ void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
                  const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
                  const ImageSource& source, const ImageTarget& target, ScratchShelf& scratch, size_t threads) {
   const size_t height = y.extent, width = x.extent;
-  const size_t samples = samples_of_block(height, width, batch);
+  const size_t samples = samples_of_block(height, width, channels, batch);
   const size_t length = samples * width, flat = height * length, blocks = batch / samples;
   const size_t depth = y.taps * x.taps * channels;
-  const bool by_rows = height * tile_cost(length) * channels <= tile_cost(flat) * (channels + kAddCost);
+  const bool by_rows = rows_pay(height, length, channels);
   // Two target channels together, where the source rows of one target row pass L1.
   const size_t together = by_rows && 2 * x.taps <= kFewTallRows && y.taps * length * channels > kFewNear ? 2 : 1;
   const size_t jobs = div_up(rows, together);
   threads = threads_for(threads, groups * blocks * jobs, batch * groups * rows * depth * height * width / 2);
-  const size_t parts = threads == 1 ? 1 : std::min(jobs, div_up(kTasks * threads, groups * blocks));
+  const size_t parts = threads == 1 ? 1 : std::min({jobs, 2 * threads, div_up(kTasks * threads, groups * blocks)});
 
   // Target rows that some product reaches; the others are zero.
   const auto last = static_cast<ptrdiff_t>(y.pixels);
