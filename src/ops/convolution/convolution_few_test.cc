@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 #include "src/ops/convolution/convolution_test_layer.h"
 
 namespace bnns {
@@ -59,6 +61,12 @@ std::vector<NamedShape> shapes() {
       {"scatter transposed", make_shape(8, 12, 9, 9, 4, 5, 1, 0, 1, 1, true)},
   };
   all[all.size() - 3].shape.oh -= 2, all[all.size() - 3].shape.ow -= 1;
+  all.push_back({"few, planes of whole vectors", make_shape(3, 1, 28, 28, 6, 5, 1, 2)});
+  all.push_back({"few, tall tiles", make_shape(8, 20, 12, 12, 27, 5, 1, 0)});
+  all.push_back({"few, one sample", make_shape(1, 1, 28, 28, 20, 5, 1, 0)});
+  all.push_back({"scatter, one sample", make_shape(1, 20, 12, 12, 50, 5, 1, 0)});
+  all.push_back({"scatter, pairs of channels", make_shape(32, 5, 12, 12, 20, 5, 1, 0)});
+  all.push_back({"scatter, padding", make_shape(16, 2, 16, 15, 6, 5, 1, 2)});
   for (size_t o = 1; o <= 25; o += 4) all.push_back({"few rows", make_shape(2, 2, 9, 13, o, 3, 1, 1)});
   // Channels as lanes: one to four vectors, tiles that overlap, rows of one pixel, several blocks of rows.
   for (size_t o : {14, 16, 30, 32, 45, 48, 50, 60, 64}) all.push_back({"lanes", make_shape(3, 3, 15, 13, o, 5, 1, 2)});
@@ -165,6 +173,8 @@ TEST(ConvolutionDirect, SameBitsForPaddedRows) {
 TEST(ConvolutionDirect, SameBitsForLargeTargets) {
   for (const NamedShape& c : {NamedShape{"dw s2 backward", make_shape(11, 5, 150, 143, 5, 3, 2, 1, 5)},
                               NamedShape{"dw s2 backward, small planes", make_shape(70, 90, 13, 13, 90, 3, 2, 1, 90)},
+                              NamedShape{"dw", make_shape(20, 6, 100, 97, 6, 3, 1, 1, 6)},
+                              NamedShape{"dw, small planes", make_shape(60, 101, 14, 14, 101, 3, 1, 1, 101)},
                               NamedShape{"few", make_shape(7, 1, 86, 88, 20, 7, 1, 3)},
                               NamedShape{"lanes", make_shape(17, 2, 131, 133, 16, 7, 2, 3)}}) {
     SCOPED_TRACE(c.name);
@@ -183,6 +193,27 @@ TEST(ConvolutionDirect, SameBitsForLargeTargets) {
       EXPECT_TRUE(same_bits(part(all.dx, one.x_count()), got.dx)) << "dx " << n;
     }
   }
+}
+
+// Where the lines of a large target are whole, they are stored from the registers, with the bias.
+TEST(ConvolutionDirect, SameBitsForAlignedTargets) {
+  const ConvolutionShape s = make_shape(13, 1, 64, 64, 20, 7, 1, 3);
+  Random random(4);
+  const auto x = random.normals(s.x_count()), w = random.normals(s.w_count()), b = random.normals(s.o);
+  ConvolutionLayer layer(s, w.data(), b.data());
+  const auto filter = layer.make();
+  const size_t floats = s.y_count() + 32;
+  std::vector<float> room(floats, poison()), shifted(floats, poison());
+  const auto line = [](std::vector<float>& v) {
+    return v.data() + (64 - reinterpret_cast<uintptr_t>(v.data()) % 64) % 64 / sizeof(float);
+  };
+  float *const aligned = line(room), *const other = line(shifted) + 1;
+  for (float* y : {aligned, other}) {
+    ASSERT_EQ(BNNSFilterApplyBatch(filter.get(), s.n, x.data(), s.x_count() / s.n, y, s.y_count() / s.n), 0)
+        << BNNSExtLastError();
+  }
+  EXPECT_TRUE(
+      same_bits(std::vector<float>(aligned, aligned + s.y_count()), std::vector<float>(other, other + s.y_count())));
 }
 
 }  // namespace
