@@ -17,9 +17,10 @@ constexpr size_t kPlanes = 64;                   // of a group
 constexpr size_t kStreamBytes = 4u << 20;        // targets from here on go around the caches
 constexpr size_t kPieceFloats = 768;             // of such a target, about: 3 KB
 
-// Ordinary stores read every line of a target that is not in the cache first. Targets as large as their sources or
-// larger are made piece by piece in L1 instead, a few rows (whole blocks of the kernels) or a few planes, and leave it
-// as whole lines. (Smaller ones are not worth the way through L1.)
+// Ordinary stores read every line of a target that is not in the cache first. Where targets are larger than their
+// sources that is most of the traffic: there they are made piece by piece in L1, a few rows (whole blocks of the
+// kernels) or a few planes, and leave it as whole lines. (Where both are of one size, the stores wait more than that
+// saves: 1.5 times as long on an Emerald Rapids, the same on a Zen 4.)
 struct Pieces {
   size_t rows = 0, planes = 1;
   Pieces(size_t height, size_t width, bool dense_planes) {
@@ -102,7 +103,7 @@ void run_bands(const BandPlan& plan, const ConvolutionMap& map, size_t batch, co
   const size_t source_room =
       source.plain() ? 0 : round_up((std::min(plan.source_height, plan.reach) + 2) * plan.source_width, 16);
   const bool stream = together && !target.sink && target.activation.is_identity() &&
-                      plan.height * plan.width >= plan.source_height * plan.source_width &&
+                      plan.height * plan.width >= 2 * plan.source_height * plan.source_width &&
                       batch * map.groups * plan.height * plan.width * sizeof(float) >= kStreamBytes;
   const Pieces pieces(plan.height, plan.width, target.tensor->stride[2] == plan.height * plan.width);
   const size_t zeros_floats = round_up(plan.source_width, 16);
