@@ -46,8 +46,8 @@ bool pool_band(const PoolBackward& encode, bool backward, size_t threads) noexce
 bool pool_global(const PoolBackward& encode, bool backward, size_t threads) noexcept;
 
 // Targets from this size on are written around the caches: reading lines only to overwrite them costs a third of the
-// time, and what is read passes through the caches too: together they are more than a core's second-level cache, so that
-// the next encode would not find them there anyway.
+// time, and what is read passes through the caches too: together they are more than a core's second-level cache, so
+// that the next encode would not find them there anyway.
 inline constexpr size_t kStreamBytes = size_t{1} << 20;
 
 inline size_t target_bytes(const PoolEncode& e) {
