@@ -7,8 +7,8 @@
 namespace bnns {
 namespace {
 
-constexpr size_t kDotPixels = 4096;  // summed in float before the double: 256 per lane
-constexpr size_t kDotChannels = 8;   // of a task at least; their planes of one sample lie side by side
+constexpr size_t kDotPixels = 4096;   // summed in float before the double: 256 per lane
+constexpr size_t kDotChannels = 8;    // of a task at least; their planes of one sample lie side by side
 constexpr size_t kDotFloats = 16384;  // that a task reads in a row, where planes are small
 
 }  // namespace

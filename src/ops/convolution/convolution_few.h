@@ -122,6 +122,12 @@ struct FewTile {
 };
 void few_tile(FewTile& tile) noexcept;  // moves ahead
 
+// Asks for the next lines of what a tile or dots will read soon.
+template <class T>
+inline void look_ahead(T& t) {
+  for (size_t i = 0; i < t.ahead_lines && t.ahead < t.ahead_end; ++i, t.ahead += 16) __builtin_prefetch(t.ahead);
+}
+
 // to[u * to_stride + v] = from[u * from_stride + v] (+ *bias)
 void few_copy_rows(const float* from, size_t from_stride, size_t rows, size_t width, const float* bias, float* to,
                    size_t to_stride) noexcept;
