@@ -12,6 +12,8 @@ namespace {
 
 constexpr size_t kDepthBlock = 512;    // of k: a tile of A is 28 KB, a panel of patches 64 KB
 constexpr size_t kPixels = 256;        // of a block: its patches are half a megabyte, its slab usually less
+constexpr size_t kFewPixels = 128;     // in all: a block is a panel, so that threads share them out
+constexpr size_t kTaskTiles = 4;       // of rows, which repay patches that another task packs too
 constexpr size_t kStagedRows = 448;    // rows of a block that is not written in place: 448 KB
 constexpr size_t kDirectPixels = 256;  // so few pixels do not repay packed weights
 constexpr size_t kSinkSamples = 64;    // of a part for a sink, at most
@@ -47,7 +49,8 @@ PatchProduct::PatchProduct(const PatchAxis& y, const PatchAxis& x, size_t groups
   tile_rows_ = div_up(rows, div_up(rows, kernels_.rows));
   tiles_ = div_up(rows, tile_rows_);
   panel_columns_ = kernels_.columns;
-  pixels_ = make_pixel_blocks(y, x, batch, kPixels, panel_columns_, true);
+  const bool few_pixels = batch * y.pixels * x.pixels <= kFewPixels;
+  pixels_ = make_pixel_blocks(y, x, batch, few_pixels ? panel_columns_ : kPixels, panel_columns_, true);
   if (pixels_.samples > kSinkSamples) pixels_.samples = pixels_.samples / kSinkSamples * kSinkSamples;
   depth_ = ChannelTapBlocks(y, x, channels, kDepthBlock, pixels_);
   a_panel_ = round_up(depth_.largest() * tile_rows_, 16) + kSlack;
@@ -68,7 +71,10 @@ PatchProduct::PatchProduct(const PatchAxis& y, const PatchAxis& x, size_t groups
   const size_t work = groups * rows * channels * taps * y.pixels * x.pixels * batch;
   threads_ = threads_for(threads, groups * pixel_blocks * tiles_, work / 2);
   row_blocks_ = 1;
-  if (threads_ > 1) row_blocks_ = std::min(tiles_, div_up(2 * threads_, groups * pixel_blocks));
+  if (threads_ > 1) {
+    const size_t least = div_up(threads_, groups * pixel_blocks), most = div_up(2 * threads_, groups * pixel_blocks);
+    row_blocks_ = std::min(tiles_, std::clamp(tiles_ / kTaskTiles, least, most));
+  }
   if (staged) row_blocks_ = std::max(row_blocks_, div_up(rows, kStagedRows));
   tiles_per_task_ = div_up(tiles_, row_blocks_);
   row_blocks_ = div_up(tiles_, tiles_per_task_);
