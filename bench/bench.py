@@ -57,12 +57,29 @@ class Bench:
         lib = self.lib
         case = lib.bench_open(index, threads)
         try:
+            info = json.loads(lib.bench_case(case))
+            sets = self.torch_sets(info)
+            loss = self.third_loss(row, sets)
             lib.bench_warm(case)
-            return self.contest(row, threads, case, json.loads(lib.bench_case(case)))
+            return self.contest(row, threads, case, info, sets, loss)
         finally:
             lib.bench_close(case)
 
-    def contest(self, row, threads, case, info):
+    def torch_sets(self, info):
+        """The data as PyTorch's tensors, in the same memory."""
+        if not self.peers:
+            return None
+        return [{name: tensor(self.peers.torch, self.peers.TYPES, *array) for name, array in s.items()}
+                for s in info["sets"]]
+
+    def third_loss(self, row, sets):
+        """PyTorch's loss in the third step. To be asked before ours trains the parameters that both start from."""
+        if not sets or not row["family"].startswith("step"):
+            return None
+        check = self.peers.peer(dict(row, check=True), sets[0])
+        return [float(check(None)) for _ in range(3)][-1]
+
+    def contest(self, row, threads, case, info, sets, loss):
         lib = self.lib
         # Other orders of summation; whole steps and ReLU (a value near 0 may fall on either side) multiply it.
         loose = row["family"].startswith("step") or row["attributes"].get("relu")
@@ -70,7 +87,7 @@ class Bench:
         contenders = []
         for i, name in enumerate(info["contenders"]):
             contenders.append((name, lambda calls, i=i: lib.bench_time(case, i, calls)))
-        torch_call = self.torch_contender(row, threads, case, info, bound)
+        torch_call = self.torch_contender(row, threads, case, sets, loss, bound)
         if torch_call:
             contenders.append(("PyTorch", torch_call))
         for i, name in enumerate(info["contenders"][1:], 1):
@@ -94,23 +111,20 @@ class Bench:
                     times[name].append(seconds)
         return self.row(row, threads, info, times)
 
-    def torch_contender(self, row, threads, case, info, bound):
+    def torch_contender(self, row, threads, case, sets, loss, bound):
         if not self.peers:
             return None
         torch = self.peers.torch
         torch.set_num_threads(threads)
-        sets = [{name: tensor(torch, self.peers.TYPES, *array) for name, array in s.items()} for s in info["sets"]]
         call = self.peers.peer(row, sets[0])
         if call is None:
             return None
         result = {"loss": "dx", "pool_forward": "y", "pool_backward": "dx"}.get(row["family"])
         if row["family"] in ("conv", "conv_small", "bf16", "f16", "fully_connected", "normalization"):
             result = {"forward": "y", "weight gradient": "dw"}.get(row["direction"], "dx")
-        if row["family"].startswith("step"):
-            check = self.peers.peer(dict(row, check=True), sets[0])
-            theirs = [float(check(None)) for _ in range(3)][-1]
+        if loss is not None:
             self.lib.bench_time(case, 0, 1)  # two steps, after the one of bench_warm
-            difference = abs(float(sets[0]["loss"]) - theirs) / theirs
+            difference = abs(float(sets[0]["loss"]) - loss) / loss
             if not difference <= bound:
                 print(f"NOTE {row['op']} {row['shape']}: PyTorch's loss after three steps differs by {difference:.1e}",
                       flush=True)
