@@ -46,7 +46,7 @@ FewSlab::FewSlab(const PatchAxis& y, const PatchAxis& x, size_t channels, bool c
   const size_t most = std::clamp<size_t>(kFewFlat / length, 1, std::max<size_t>(1, fit - above));
   rows = div_up(y.pixels, div_up(y.pixels, most));
   source_rows = rows + few_span(y);
-  if (compact && rows == y.pixels) {
+  if (copies > 1 && rows == y.pixels) {  // a single copy is filled sample by sample
     samples = std::min({fit / source_rows, kSampleFlat / (rows * length), batch / kSampleBlocks});
     samples = std::max<size_t>(1, samples);
     while (batch % samples != 0) --samples;

@@ -67,6 +67,12 @@ std::vector<NamedShape> shapes() {
   all.push_back({"scatter, one sample", make_shape(1, 20, 12, 12, 50, 5, 1, 0)});
   all.push_back({"scatter, pairs of channels", make_shape(32, 5, 12, 12, 20, 5, 1, 0)});
   all.push_back({"scatter, padding", make_shape(16, 2, 16, 15, 6, 5, 1, 2)});
+  // One tap in x, in a kernel or in a phase of it, and a batch that would lie side by side.
+  all.push_back({"few, a column of taps", rectangle(16, 2, 8, 8, 4, 3, 1, 1, 1, 0)});
+  all.push_back({"few, a column of taps, no padding", rectangle(16, 5, 5, 9, 1, 3, 1, 1, 0, 0)});
+  all.push_back({"phases of one tap, two columns", rectangle(16, 3, 28, 16, 16, 5, 2, 2, 2, 1)});
+  all.push_back({"phases of one tap, s3", make_shape(32, 3, 24, 24, 8, 5, 3, 1)});
+  all.push_back({"phases of one tap, s4", make_shape(16, 3, 32, 32, 8, 5, 4, 1)});
   for (size_t o = 1; o <= 25; o += 4) all.push_back({"few rows", make_shape(2, 2, 9, 13, o, 3, 1, 1)});
   // Channels as lanes: one to four vectors, tiles that overlap, rows of one pixel, several blocks of rows.
   for (size_t o : {14, 16, 30, 32, 45, 48, 50, 60, 64}) all.push_back({"lanes", make_shape(3, 3, 15, 13, o, 5, 1, 2)});

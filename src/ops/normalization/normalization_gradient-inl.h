@@ -45,7 +45,10 @@ struct RowOfGradients {
   HWY_ATTR HWY_INLINE hn::Vec<D> G(size_t i, size_t count) const {
     const auto vdy = LoadPartial(d, dy + i, count);
     if constexpr (kRelu == Relu::from_y) return ReluGradient(d, LoadPartial(d, y + i, count), vdy);
-    if constexpr (kRelu == Relu::from_values) return ReluGradient(d, hn::MulAdd(gamma, X(i, count), beta), vdy);
+    if constexpr (kRelu == Relu::from_values) {
+      const auto g = ReluGradient(d, hn::MulAdd(gamma, X(i, count), beta), vdy);
+      return hn::IfThenElseZero(hn::FirstN(d, count), g);  // an infinite gamma makes NaN of the 0 beyond
+    }
     return vdy;
   }
   HWY_ATTR HWY_INLINE void Fetch(size_t i) const {  // to L2

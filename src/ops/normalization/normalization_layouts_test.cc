@@ -13,7 +13,8 @@ std::vector<NormCase> shapes() {
   return {{Norm::batch, 3, 3, 5, 7},        {Norm::batch, 2, 2, 40, 41},  {Norm::batch, 66, 5, 1, 1},
           {Norm::batch, 3, 7, 1, 3},        {Norm::instance, 2, 3, 5, 7}, {Norm::group, 2, 6, 5, 7, 2},
           {Norm::group, 2, 6, 1, 2, 3},     {Norm::layer, 3, 2, 5, 7},    {Norm::layer, 3, 2, 5, 7, 1, 1},
-          {Norm::layer, 3, 2, 5, 19, 1, 2}, {Norm::layer, 2, 3, 45, 40}};
+          {Norm::layer, 3, 2, 5, 19, 1, 2}, {Norm::layer, 2, 3, 45, 40},  {Norm::instance, 64, 1, 1, 16},
+          {Norm::group, 70, 1, 1, 19, 1}};
 }
 
 struct Everything {

@@ -107,6 +107,8 @@ MatrixView::MatrixView(const NormalizationPlan& plan, const Tensor& sample, cons
     uniform_ = direct_ && dense_ && stride == sample.count;
     stride_ = plan.row_length;
   }
+  // Sets of the whole batch lie side by side in every sample, others also behind each other: no gap between samples.
+  joined_ = dense_ && uniform_ && (plan.batch_sets || stride == sample.count);
 }
 
 void MatrixView::gather(const Rectangle& r, float* room) const {

@@ -129,7 +129,7 @@ class MatrixView {
   MatrixView(const NormalizationPlan& plan, const Tensor& sample, const void* base, size_t stride);
 
   // Whether neighbouring sets of a plan's side_by_side() can be used in place as one.
-  bool joined() const { return dense_ && uniform_; }
+  bool joined() const { return joined_; }
   bool direct(const Rectangle& r) const { return direct_ && (r.rows == 1 || uniform_); }
   ConstMatrix read(const Rectangle& r, float* room) const {
     if (direct(r)) return {address(r), stride_};
@@ -157,7 +157,7 @@ class MatrixView {
   void* base_ = nullptr;
   BNNSDataType type_ = BNNSDataTypeFloat32;
   size_t stride_of_sample_ = 0, stride_ = 0, rows_per_sample_ = 1, row_length_ = 0;
-  bool dense_ = false, direct_ = false, uniform_ = false;
+  bool dense_ = false, direct_ = false, uniform_ = false, joined_ = false;
 };
 
 // gamma and beta as the kernels read them: affine_length values each; both NULL when per_element and both are absent.

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "src/ops/normalization/normalization_testing.h"
 
 namespace bnns {
@@ -269,6 +272,27 @@ TEST(NormalizationStatistics, NaNStaysInItsSet) {
           ASSERT_TRUE(s == bad ? std::isnan(got[e]) : bits(got[e]) == bits(want[e])) << c.text() << " NaN at " << place;
         });
       }
+    }
+  });
+}
+
+// An infinite gamma times the zeros beside the last values of a plane is NaN: they must not count.
+TEST(NormalizationStatistics, InfiniteGammaWithRelu) {
+  for_each_isa([] {
+    for (const size_t width : {15, 16, 17, 33, 63}) {
+      const NormCase c{Norm::batch, 2, 2, 1, width};
+      const std::vector<float> gamma{std::numeric_limits<float>::infinity(), 1}, beta{0.5f, 0};
+      Random random(9);
+      const auto x = random.normals(c.count());
+      const auto r = train(NormLayer(c, &gamma, &beta, BNNSActivationFunctionRectifiedLinear), x,
+                           std::vector<float>(c.count(), 1.0f));
+      size_t passed = 0;  // of the first channel
+      for (size_t n = 0; n < 2; ++n) {
+        for (size_t i = 0; i < width; ++i) passed += r.y[n * 2 * width + i] > 0;
+      }
+      ASSERT_GT(passed, 0u);
+      EXPECT_EQ(r.dbeta[0], float(passed)) << c.text();
+      EXPECT_TRUE(std::isfinite(r.dgamma[0])) << c.text();
     }
   });
 }

@@ -1,5 +1,5 @@
 // The kernels of pooling and what they are given: plain numbers, checked by the caller. Each works on a range of planes
-// on one thread, allocates nothing and needs no memory but its stack (at most 80 KiB).
+// on one thread, allocates nothing and needs no memory but its stack (at most 120 KiB).
 //
 // Types of data are f32, f16 and bf16; arithmetic is f32. Strides are in elements. Kernels are chosen by the geometry
 // alone, never by type or stride, so a tensor gives the same bits in every layout.

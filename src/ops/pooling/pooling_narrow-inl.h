@@ -135,8 +135,9 @@ HWY_INLINE V Norms(const Plane& p, int64_t wy, V squares, const Bits& bits) {
   }
   return norms;
 }
-HWY_INLINE V ShareOf(V gradients, V norms) {
-  return hn::IfThenZeroElse(hn::Eq(norms, hn::Zero(D())), Never0Minus(hn::Div(gradients, norms)));
+// 0 where there is no window, whatever the pixels there are.
+HWY_INLINE V ShareOf(M window, V gradients, V norms) {
+  return hn::IfThenElseZero(hn::AndNot(hn::Eq(norms, hn::Zero(D())), window), Never0Minus(hn::Div(gradients, norms)));
 }
 HWY_INLINE V Product(V sum, V pixel) {  // 0 also where the pixel is inf
   return hn::IfThenZeroElse(hn::Eq(sum, hn::Zero(D())), hn::Mul(pixel, sum));

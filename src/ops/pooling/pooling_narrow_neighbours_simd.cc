@@ -66,7 +66,7 @@ HWY_INLINE void NeighboursNorm(const Plane& plane, Span rows, PixelStream* strea
       to.Append(Product(Beside(sum, sum, sum), p.Pixels(wy - 3, 0)), p.width);
     }
     above = here, here = below, below = zero;
-    if (HWY_LIKELY(wy > first && wy <= end)) below = ShareOf(p.Gradients(wy - 1), norms);
+    if (HWY_LIKELY(wy > first && wy <= end)) below = ShareOf(p.window, p.Gradients(wy - 1), norms);
     if (HWY_UNLIKELY(wy >= end)) continue;
     FetchAhead(p.x + wy * p.width);
     const V c = pixels(wy + 1);
@@ -198,7 +198,7 @@ bool NarrowFits(const PoolingBackward& call) {
   const PoolingGeometry& g = call.problem.geometry;
   const bool by_index = call.index.data != nullptr, is_max = call.problem.function == PoolingFunction::max;
   const bool shape = (g.halves() && g.x.kernel == 2 && g.x.in <= 2 * kLanes) || (g.neighbours() && g.x.in <= kLanes) ||
-                     (g.halves() && g.x.kernel == 3 && is_max && g.x.in <= 4 * kLanes);
+                     (g.halves() && g.x.kernel == 3 && is_max && g.x.in <= 4 * kLanes && g.x.out <= 2 * kLanes);
   return shape && call.activation.is_identity() && !call.accumulate && call.dx.is_packed(g.x.in) &&
          call.dy.is_packed(g.x.out) && (!call.x.data || call.x.is_packed(g.x.in)) &&
          (!by_index || (call.index_in_windows && call.index.column == 1 && call.index.row == g.x.out));

@@ -85,7 +85,7 @@ struct PairNorms {
       return hn::Or(EvenLanes(low, high), OddLanes(low, high));
     };
     const V norms = Norms(p, wy, hn::Add(EvenLanes(left, right), OddLanes(left, right)), bits);
-    const V share = ShareOf(p.Gradients(wy), norms);
+    const V share = ShareOf(p.window, p.Gradients(wy), norms);
     V low, high;
     TakeTurns(share, share, &low, &high);
     return {{Product(low, a), Product(low, c)}, {Product(high, b), Product(high, e)}};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "src/ops/pooling/pooling_test_layer.h"
 
@@ -282,6 +283,26 @@ TEST(Pooling, BatchStridesAndGaps) {
       }
     }
   }
+}
+
+// Pixels that no window covers reach nobody, NaN or not.
+TEST(Pooling, NanOutsideTheWindowsOfL2Norm) {
+  for_each_isa([] {
+    for (const long size : {6, 14, 16, 30}) {
+      PoolShape pairs = square(2, size, 2, 2), neighbours = square(2, size, 3, 1, 1);
+      pairs.OW -= 1, neighbours.OW -= 3;
+      for (const PoolShape& s : {pairs, neighbours}) {
+        std::vector<float> x(s.large(), 1.0f);
+        for (size_t i = size_t(size) - 1; i < x.size(); i += size_t(size)) x[i] = NAN;
+        const std::vector<float> g(s.small(), 1.0f);
+        const auto want = ref::pool_backward(Pool::l2, s, 1, widen(x), widen(g));
+        const auto dx = run(Pool::l2, s, 1, x, g, 0).dx;
+        for (size_t i = 0; i < dx.size(); ++i) {
+          ASSERT_EQ(std::isnan(dx[i]), std::isnan(want[i])) << text(s) << " pixel " << i;
+        }
+      }
+    }
+  });
 }
 
 }  // namespace

@@ -54,8 +54,15 @@ inline PoolShape overhanging(PoolShape s) {
 inline std::vector<PoolShape> one_of_each_kernel(long C, long size) {
   PoolShape dilated = square(C, size + 4, 2, 1);
   dilated.dx = dilated.dy = 3, dilated.OW = dilated.OH = size + 1;
-  return {square(C, size, 2, 2),    square(C, size, 3, 1, 1), square(C, size, 3, 2, 1),           square(C, size, 2, 1),
-          square(C, size, 3, 3, 1), square(C, size, size, 1), overhanging(square(C, size, 2, 2)), dilated};
+  return {square(C, size, 2, 2),
+          square(C, size, 3, 1, 1),
+          square(C, size, 3, 2, 1),
+          square(C, size, 2, 1),
+          square(C, size, 3, 3, 1),
+          square(C, size, size, 1),
+          overhanging(square(C, size, 2, 2)),
+          overhanging(square(C, size, 3, 2, 1)),
+          dilated};
 }
 
 // Anything the size rule allows: overhanging and empty windows, surplus pixels, dilation, uneven padding.
