@@ -98,7 +98,7 @@ class Placement {
 struct Job {
   detail::TaskFunction function = nullptr;
   void* context = nullptr;
-  size_t tasks = 0, threads = 1;
+  size_t tasks = 0, threads = 1;  // threads: those that take part, set by Pool::run
 };
 
 // The tasks that a thread begins with: the same ones in every call of the same shape, so that what it wrote in one
@@ -252,7 +252,7 @@ size_t threads_for(size_t n_threads, size_t tasks, size_t work) noexcept {
 void detail::run_parallel(size_t tasks, size_t threads, TaskFunction function, void* context) noexcept {
   threads = std::min(threads, tasks);
   Pool* workers = pool();
-  if (workers && workers->run({function, context, tasks, threads}, threads)) return;
+  if (workers && workers->run({function, context, tasks}, threads)) return;
   for (size_t i = 0; i < tasks; ++i) function(context, i, 0);
 }
 
