@@ -119,8 +119,9 @@ class Pool {
     job_ = job;
     job_.threads = helpers + 1;
     for (size_t i = 0; i <= helpers; ++i) {
-      shares_[i].next.store(job.tasks * i / job_.threads, std::memory_order_relaxed);
-      shares_[i].end = job.tasks * (i + 1) / job_.threads;
+      const Range share = thread_share(job.tasks, job_.threads, i);
+      shares_[i].next.store(share.begin, std::memory_order_relaxed);
+      shares_[i].end = share.end;
     }
     running_.store(helpers, std::memory_order_relaxed);
     for (size_t i = 0; i < helpers; ++i) call(workers_[i]);

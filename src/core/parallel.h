@@ -30,6 +30,14 @@ void set_default_threads(size_t threads) noexcept;  // 0 returns to the machine'
 inline constexpr size_t kMinThreadWork = 64 * 1024;
 size_t threads_for(size_t n_threads, size_t tasks, size_t work) noexcept;
 
+// The tasks that thread k of a parallel_for begins with, and the share that a task lies in (threads <= tasks).
+inline Range thread_share(size_t tasks, size_t threads, size_t k) {
+  return {tasks * k / threads, tasks * (k + 1) / threads};
+}
+inline Range share_with(size_t tasks, size_t threads, size_t task) {
+  return thread_share(tasks, threads, ((task + 1) * threads - 1) / tasks);
+}
+
 namespace detail {
 using TaskFunction = void (*)(void* context, size_t task, size_t worker);
 void run_parallel(size_t tasks, size_t threads, TaskFunction function, void* context) noexcept;

@@ -15,6 +15,7 @@
 // clang-format on
 
 #include "src/simd/dispatch.h"
+#include "src/simd/prefetch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
@@ -43,16 +44,6 @@ inline constexpr size_t kTileRows = 14;
 // Emerald Rapids, and 10 this way; Zen 4 does not care.
 HWY_INLINE void FetchToL2(const char* line) {
   __builtin_prefetch(line, 0, 2);
-}
-
-// A line that another core has written is wanted as our own at once: asked for as a reader's copy, it would have to be
-// asked for again when it is written.
-HWY_INLINE void FetchToWrite(const float* line) {
-#if HWY_ARCH_X86
-  asm volatile("prefetchw %0" : : "m"(*line));
-#else
-  __builtin_prefetch(line, 1);
-#endif
 }
 
 #define BNNS_EACH_ROW(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
@@ -103,8 +94,8 @@ HWY_NOINLINE void Tile(const TileArgs& t) {
   // Rows of C are far apart; by the end of the depth loop they have arrived.
   if (t.fetch_c) {
     for (size_t r = 0; r < kRows; ++r) {
-      FetchToWrite(c + r * c_stride);
-      if (kVectors == 2) FetchToWrite(c + r * c_stride + t.columns - 1);
+      prefetch_to_write(c + r * c_stride);
+      if (kVectors == 2) prefetch_to_write(c + r * c_stride + t.columns - 1);
     }
   }
   [[maybe_unused]] const auto mask = hn::FirstN(d, kPartial ? t.columns - (kVectors - 1) * lanes : lanes);

@@ -6,6 +6,7 @@
 #include "src/core/parallel.h"
 #include "src/gemm/pack.h"
 #include "src/ops/convolution/convolution_kernels.h"
+#include "src/simd/prefetch.h"
 
 namespace bnns {
 namespace {
@@ -28,7 +29,7 @@ float* plain_row(const ImageTarget& target, size_t sample, size_t channel, size_
 void fetch_row(const ImageTarget& target, size_t sample, size_t channel, size_t row, size_t first, size_t count) {
   if (!target.plain() || channel >= target.tensor->size[2]) return;
   const float* at = plain_row(target, sample, channel, row) + first;
-  for (size_t i = 0; i < count; i += 16) __builtin_prefetch(at + i, 1);
+  for (size_t i = 0; i < count; i += 16) prefetch_to_write(at + i);
 }
 
 }  // namespace

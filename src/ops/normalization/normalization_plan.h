@@ -185,8 +185,9 @@ struct Schedule {
   // Whether the thread that has finished the sets before `set` most likely takes it next: in its task, or in the next
   // one where parallel_for gives a thread neighbouring tasks.
   bool goes_on(const NormalizationPlan& plan, size_t set) const {
-    const size_t task = set / sets_per_task, share = div_up(task * threads, tasks);
-    return !split && set < plan.sets && (set % sets_per_task != 0 || tasks * share / threads != task);
+    if (split || set >= plan.sets) return false;
+    const size_t task = set / sets_per_task;
+    return set % sets_per_task != 0 || share_with(tasks, threads, task).begin != task;
   }
   Range sets(const NormalizationPlan& plan, size_t task) const {
     return {task * sets_per_task, std::min(plan.sets, (task + 1) * sets_per_task)};

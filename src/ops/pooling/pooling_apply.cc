@@ -61,9 +61,9 @@ void for_each_plane(const Options& options, const PoolingProblem& problem, size_
   const size_t tasks = pieces > 1 ? planes * pieces : div_up(planes, group);
   const size_t threads = threads_for(options.n_threads, tasks, total);
   parallel_for(tasks, threads, [&](size_t task, size_t) {
-    if (backwards) {  // parallel_for begins with tasks [tasks k / threads, tasks (k + 1) / threads) on thread k
-      const size_t k = ((task + 1) * threads - 1) / tasks;
-      task = tasks * k / threads + tasks * (k + 1) / threads - 1 - task;
+    if (backwards) {
+      const Range own = share_with(tasks, threads, task);
+      task = own.begin + own.end - 1 - task;
     }
     if (pieces == 1) return work(Range{task * group, std::min(planes, (task + 1) * group)}, Span{0, rows});
     const int64_t first = static_cast<int64_t>(task % pieces) * band;
