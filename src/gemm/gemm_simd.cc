@@ -95,7 +95,9 @@ HWY_NOINLINE void Tile(const TileArgs& t) {
   if (t.fetch_c) {
     for (size_t r = 0; r < kRows; ++r) {
       prefetch_to_write(c + r * c_stride);
-      if (kVectors == 2) prefetch_to_write(c + r * c_stride + t.columns - 1);
+      if (kVectors == 2) prefetch_to_write(c + r * c_stride + lanes);
+      if (kVectors == 2)
+        prefetch_to_write(c + r * c_stride + t.columns - 1);  // a third line of rows that are not aligned
     }
   }
   [[maybe_unused]] const auto mask = hn::FirstN(d, kPartial ? t.columns - (kVectors - 1) * lanes : lanes);
@@ -231,6 +233,7 @@ TileFunction FindPlainTile(size_t rows, size_t columns) {
 inline constexpr ptrdiff_t kRowsAhead = 8;
 
 // One full panel against all row tiles, while the next panel is brought into the cache.
+template <bool kDepthContiguous>
 void PanelBlock(const GemmBlock& g, TileArgs t) {
   const size_t tiles = (g.rows + g.tile_rows - 1) / g.tile_rows;
   const char* const data = static_cast<const char*>(g.ahead.data);
@@ -265,13 +268,13 @@ void PanelBlock(const GemmBlock& g, TileArgs t) {
     }
     if (copies && tile == 0) {
       t.copy = g.b_copy;
-      FindTile<D, 2, false, false, Extra::copy>(rows)(t);
+      FindTile<D, 2, kDepthContiguous, false, Extra::copy>(rows)(t);
       t.b = g.b_copy;
       t.b_stride = static_cast<ptrdiff_t>(t.columns);
     } else if (asks) {
-      FindTile<D, 2, false, false, Extra::prefetch>(rows)(t);
+      FindTile<D, 2, kDepthContiguous, false, Extra::prefetch>(rows)(t);
     } else {
-      FindTile<D, 2, false, false, Extra::none>(rows)(t);
+      FindTile<D, 2, kDepthContiguous, false, Extra::none>(rows)(t);
     }
   }
 }
@@ -283,8 +286,8 @@ void Block(const GemmBlock& g) {
   t.depth = g.depth, t.a_stride = g.a_stride, t.b = g.b, t.b_stride = g.b_stride;
   t.c_stride = g.c_stride, t.columns = panel, t.accumulate = g.accumulate, t.stream = g.stream,
   t.fetch_c = g.c_far && !g.stream;
-  if (g.columns == panel && !g.a_depth_contiguous && (g.b_copy || g.ahead.data)) {
-    PanelBlock(g, t);
+  if (g.columns == panel && (g.b_copy || g.ahead.data)) {
+    g.a_depth_contiguous ? PanelBlock<true>(g, t) : PanelBlock<false>(g, t);
     if (g.stream) hwy::FlushStream();
     return;
   }

@@ -11,6 +11,8 @@ namespace {
 
 constexpr size_t kDepthBlock = 512;       // at most; 14 rows of A: 28 KB; a panel of B: 64 KB, streamed from L2
 constexpr size_t kShortDepthBlock = 256;  // the same where B is copied inside the tasks
+constexpr size_t kUpdateDepth = 128;      // up to here, a product with more rows than depth is mostly writing C
+constexpr size_t kUpdateSize = 65536;     // and elements of B, which every tile of rows reads: 256 KB
 constexpr size_t kColumnBlock = 512;      // B block 1 MB at most
 constexpr size_t kRowBlock = 512;
 constexpr size_t kTaskWork = 1 << 17;    // multiply-adds: some 1 us
@@ -51,6 +53,19 @@ void set_depth_block(TilePlan& p, size_t most) {
   p.depth_blocks = divide_up(p.depth, p.depth_block);
 }
 
+// Whether C is best written in whole rows, page after page: 32 deep, 1024 x 479 takes 0.8 of the time so, and 768 x 768
+// 0.9, on Zen 4 and on Emerald Rapids. Rows whose lines push each other out are better left for narrow blocks.
+bool writes_rows(const GemmCall& call, const TilePlan& p) {
+  return !p.pairs && p.depth <= kUpdateDepth && call.m > p.depth && p.depth * call.n <= kUpdateSize &&
+         !stride_collides(static_cast<ptrdiff_t>(call.c_stride), p.tile_rows, kL1Way);
+}
+
+// Panels per block of columns, or one more, whichever shares them out better between two threads.
+size_t balance_panels(size_t panels, size_t per_block) {
+  const auto larger_share = [&](size_t each) { return divide_up(divide_up(panels, each), 2) * each; };
+  return larger_share(per_block + 1) < larger_share(per_block) ? per_block + 1 : per_block;
+}
+
 size_t count_blocks(const GemmCall& call, TilePlan& p) {
   p.row_blocks = divide_up(call.m, p.row_block);
   p.column_blocks = divide_up(call.n, p.column_block);
@@ -67,6 +82,12 @@ void choose_blocks(const GemmCall& call, TilePlan& p, size_t depth_block) {
   p.column_block = std::min(round_up(call.n, columns), kColumnBlock);
   if (wanted == 1 && call.m <= kRowBlock && call.n <= kColumnBlock) {
     p.row_blocks = p.column_blocks = 1;  // tiny problems go straight on
+    return;
+  }
+  if (writes_rows(call, p)) {
+    p.column_block = round_up(call.n, columns);
+    p.row_block = std::max<size_t>(1, divide_up(call.m, p.tile_rows) / (2 * wanted)) * p.tile_rows;
+    count_blocks(call, p);
     return;
   }
   const auto halve_columns = [&](size_t panels, size_t most) {
@@ -94,6 +115,9 @@ void choose_blocks(const GemmCall& call, TilePlan& p, size_t depth_block) {
   // Even blocks.
   p.row_block = round_up(divide_up(call.m, p.row_blocks), p.tile_rows);
   p.column_block = round_up(divide_up(call.n, p.column_blocks), columns);
+  if (p.row_blocks == 1) {
+    p.column_block = columns * balance_panels(p.panels(call.n), p.column_block / columns);
+  }
   count_blocks(call, p);
 }
 
@@ -112,7 +136,8 @@ void choose_sources(const GemmCall& call, TilePlan& p) {
   const size_t panels = p.column_block / p.kernels.columns;
   const bool by_rows =
       call.a.row_stride == 1 && (panels <= 2 || !stride_collides(call.a.depth_stride, p.depth_block, way));
-  const bool by_depth = call.a.depth_stride == 1 && (p.b != Source::inside || p.depth * call.n <= kCachedSize) &&
+  const bool by_depth = call.a.depth_stride == 1 &&
+                        (!p.pairs || p.b != Source::inside || p.depth * call.n <= kCachedSize) &&
                         !stride_collides(p.pairs ? call.a.row_stride / 2 : call.a.row_stride, p.tile_rows, kL1Way);
   // A pair per word of memory: an even depth, rows a whole number of words apart.
   const bool pairs_in_place = p.pairs && by_depth && call.k % (2 * p.depth_unit) == 0 && call.a.row_stride % 2 == 0;
