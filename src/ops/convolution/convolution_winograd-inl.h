@@ -22,6 +22,18 @@ inline constexpr size_t kStep = kLanes < kWinogradGroup ? kLanes : kWinogradGrou
 
 constexpr float kA = kWinogradA, kB = kWinogradB, kA2 = kA * kA, kB2 = kB * kB;
 
+// G: the powers of a point over its denominator, rounded once.
+constexpr float WeightFactor(double point, double other, size_t power) {
+  double f = 1 / (2 * point * point * (point * point - other * other));
+  for (size_t i = 0; i < power; ++i) f *= point;
+  return static_cast<float>(f);
+}
+constexpr float kWeight0 = static_cast<float>(1.0 / (double{kA2} * kB2));
+constexpr float kWeightA[] = {WeightFactor(kA, kB, 0), WeightFactor(kA, kB, 1), WeightFactor(kA, kB, 2),
+                              WeightFactor(kA, kB, 3), WeightFactor(kA, kB, 4)};
+constexpr float kWeightB[] = {WeightFactor(kB, kA, 0), WeightFactor(kB, kA, 1), WeightFactor(kB, kA, 2),
+                              WeightFactor(kB, kA, 3), WeightFactor(kB, kA, 4)};
+
 // Four vectors, whose 128-bit block b holds x[4 b + q][0..3] for q = 0..3, become the four columns x[..][0] to
 // x[..][3].
 HWY_INLINE void TransposeBlocks(V& v0, V& v1, V& v2, V& v3) {
@@ -34,6 +46,26 @@ HWY_INLINE void TransposeBlocks(V& v0, V& v1, V& v2, V& v3) {
   v1 = hn::BitCast(d, hn::InterleaveUpper(dw, low01, low23));
   v2 = hn::BitCast(d, hn::InterleaveLower(dw, high01, high23));
   v3 = hn::BitCast(d, hn::InterleaveUpper(dw, high01, high23));
+}
+
+// Block b: the four floats at from + b * stride.
+HWY_INLINE V LoadBlocks(const float* from, ptrdiff_t stride) {
+  const D d;
+  V v = hn::LoadDup128(d, from);
+  for (size_t b = 1; b < kLanes / 4; ++b) {
+    const auto first = hn::FirstN(d, 4 * b);  // a constant
+    v = hn::IfThenElse(first, v, hn::LoadDup128(d, from + static_cast<ptrdiff_t>(b) * stride));
+  }
+  return v;
+}
+
+// Four floats from each of kLanes rows, as four vectors with a lane per row.
+HWY_INLINE void LoadColumns(const float* from, ptrdiff_t stride, V& v0, V& v1, V& v2, V& v3) {
+  v0 = LoadBlocks(from, 4 * stride);
+  v1 = LoadBlocks(from + stride, 4 * stride);
+  v2 = LoadBlocks(from + 2 * stride, 4 * stride);
+  v3 = LoadBlocks(from + 3 * stride, 4 * stride);
+  TransposeBlocks(v0, v1, v2, v3);
 }
 
 // Block b of v to to + b * stride.

@@ -21,9 +21,9 @@ constexpr size_t kBlockFloats = 144 * 1024;  // V of a block, if that is not few
 
 }  // namespace
 
-PixelBlocks make_tile_blocks(const PatchAxis& y, const PatchAxis& x, size_t batch, size_t wanted) {
-  PixelBlocks b{batch, winograd_tiles(y.pixels), winograd_tiles(x.pixels),
-                1,     winograd_tiles(y.pixels), winograd_tiles(x.pixels)};
+PixelBlocks make_tile_blocks(size_t taps, const PatchAxis& y, const PatchAxis& x, size_t batch, size_t wanted) {
+  const size_t height = div_up(y.pixels, winograd_tile(taps)), length = div_up(x.pixels, winograd_tile(taps));
+  PixelBlocks b{batch, height, length, 1, height, length};
   if (2 * b.height * b.length <= wanted) {
     b.samples = std::min({batch, wanted / (b.height * b.length), kMostSamples});
   } else if (b.length <= wanted) {
@@ -76,31 +76,40 @@ bool is_winograd(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
   };
   if (!fits(y) || !fits(x) || groups != 1 || rows < kLeastChannels || channels < kLeastChannels) return false;
   // Tiles that reach beyond the target waste products.
-  const size_t pixels = y.pixels * x.pixels, tiles = winograd_tiles(y.pixels) * winograd_tiles(x.pixels);
+  const size_t pixels = y.pixels * x.pixels, tiles = div_up(y.pixels, 4) * div_up(x.pixels, 4);
   return batch * pixels >= kLeastPixels && tiles * 16 <= 2 * pixels;
 }
 
 WinogradProduct::WinogradProduct(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels,
                                  const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride,
                                  size_t batch, const ImageTarget& target, size_t threads)
-    : y_(y), x_(x), rows_(rows), channels_(channels), target_(target), isa_(isa()), kernels_(tile_kernels(isa_)) {
+    : y_(y),
+      x_(x),
+      taps_(y.taps),
+      tile_(winograd_tile(taps_)),
+      rows_(rows),
+      channels_(channels),
+      target_(target),
+      isa_(isa()),
+      kernels_(tile_kernels(isa_)) {
   // Taps that run backwards (dX) are the flipped kernel.
-  const auto flip = [](PatchAxis* a, ptrdiff_t stride, const float** data) {
+  const auto flip = [&](PatchAxis* a, ptrdiff_t stride, const float** data) {
     *data += static_cast<ptrdiff_t>(a->kernel_first) * stride;
     if (a->tap == 1) return stride;
-    *data += 2 * stride;
-    a->tap = 1, a->offset -= 2;
+    const auto last = static_cast<ptrdiff_t>(taps_ - 1);
+    *data += last * stride;
+    a->tap = 1, a->offset -= last;
     return -stride;
   };
   weights_ = {weights.data, row_stride, channel_stride, 0, 0};
   weights_.y = flip(&y_, weights.y, &weights_.data);
   weights_.x = flip(&x_, weights.x, &weights_.data);
 
-  const size_t all_tiles = checked_mul(batch, winograd_tiles(y.pixels) * winograd_tiles(x.pixels), "scratch");
+  const size_t all_tiles = checked_mul(batch, div_up(y.pixels, tile_) * div_up(x.pixels, tile_), "scratch");
   few_tiles_ = all_tiles <= kFewTiles && batch <= kMostSamples;
   v_stride_ = odd_lines(channels);
   const size_t wanted = std::clamp(kBlockFloats / (kWinogradPoints * v_stride_), kLeastTiles, kMostTiles);
-  tiles_ = make_tile_blocks(y, x, batch, few_tiles_ ? all_tiles * 2 : wanted);
+  tiles_ = make_tile_blocks(taps_, y, x, batch, few_tiles_ ? all_tiles * 2 : wanted);
   depth_step_ = div_up(channels, div_up(channels, few_tiles_ ? kFewDepth : kDepth));
   columns_ = div_up(rows, kWinogradColumns);
   const size_t block = tiles_.pixels();
@@ -121,8 +130,8 @@ WinogradProduct::WinogradProduct(const PatchAxis& y, const PatchAxis& x, size_t 
   u_floats_ = few_tiles_ ? 0 : checked_mul(columns_ * depth_blocks(), u_block_, "scratch");
   own_u_floats_ = few_tiles_ ? u_block_ : 0;
   m_floats_ = kWinogradPoints * m_point_;
-  stage_floats_ = stage_floats(4 * tiles_.rows + 2, 4 * tiles_.width + 2);
-  staged_floats_ = writes_direct() ? 0 : block * 16 * kWinogradColumns;
+  stage_floats_ = stage_floats(tile_ * tiles_.rows + taps_ - 1, tile_ * tiles_.width + taps_ - 1);
+  staged_floats_ = writes_direct() ? 0 : block * tile_ * tile_ * kWinogradColumns;
   thread_floats_ = round_up(own_v_floats_ + own_u_floats_ + m_floats_ + stage_floats_ + staged_floats_, 16);
 }
 
@@ -136,21 +145,21 @@ void WinogradProduct::transform_weights(size_t column, size_t depth_block, float
   const size_t row = column * kWinogradColumns, channel = depth_block * depth_step_;
   WinogradWeights w = weights_;
   w.data += static_cast<ptrdiff_t>(row) * w.row + static_cast<ptrdiff_t>(channel) * w.depth;
-  winograd_weight_block(isa_, w, rows_ - row, std::min(depth_step_, channels_ - channel), u, u_point_);
+  winograd_weight_block(isa_, taps_, w, rows_ - row, std::min(depth_step_, channels_ - channel), u, u_point_);
 }
 
 // V of 16 channels of a block of tiles. v is that of the block.
 void WinogradProduct::transform_source(const ImageSource& source, const PixelBlock& tiles, size_t first_channel,
                                        float* stage, float* v) const {
-  const size_t row_floats = (4 * tiles.width() + 2) * kWinogradGroup;
-  const WinogradStage window{static_cast<ptrdiff_t>(4 * tiles.u0) + y_.offset,
-                             static_cast<ptrdiff_t>(4 * tiles.v0) + x_.offset, 4 * tiles.rows() + 2,
-                             4 * tiles.width() + 2};
+  const WinogradStage window{static_cast<ptrdiff_t>(tile_ * tiles.u0) + y_.offset,
+                             static_cast<ptrdiff_t>(tile_ * tiles.v0) + x_.offset, tile_ * tiles.rows() + taps_ - 1,
+                             tile_ * tiles.width() + taps_ - 1};
+  const size_t row_floats = window.width * kWinogradGroup;
   v += first_channel;
   for (size_t n = tiles.n0; n < tiles.n1; ++n) {
     gather_stage(source, n, first_channel, std::min(kWinogradGroup, channels_ - first_channel), window, stage);
     for (size_t u = 0; u < tiles.rows(); ++u, v += tiles.width() * v_stride_) {
-      winograd_source_row(stage + 4 * u * row_floats, row_floats, tiles.width(), v, v_stride_, v_point_);
+      winograd_source_row(taps_, stage + tile_ * u * row_floats, row_floats, tiles.width(), v, v_stride_, v_point_);
     }
   }
 }
@@ -164,18 +173,19 @@ void WinogradProduct::finish(const Block& b, size_t column, size_t columns, cons
     const size_t channels = std::min(kWinogradGroup, columns - c);
     const float* from = m + c;
     for (size_t n = 0; n < b.pixels.samples(); ++n) {
-      for (size_t u = 0; u < height; u += 4, from += b.tiles.width() * kWinogradColumns) {
+      for (size_t u = 0; u < height; u += tile_, from += b.tiles.width() * kWinogradColumns) {
         float* to = b.data + n * b.sample_stride + c * b.channel_stride + u * b.row_stride;
-        const size_t rows = std::min<size_t>(4, height - u);
-        const size_t whole = channels == kWinogradGroup && rows == 4 ? width / 4 : 0;
-        winograd_target_row(from, kWinogradColumns, m_point_, whole, bias + c, to, b.channel_stride, b.row_stride);
+        const size_t rows = std::min(tile_, height - u);
+        const size_t whole = channels == kWinogradGroup && rows == tile_ ? width / tile_ : 0;
+        winograd_target_row(taps_, from, kWinogradColumns, m_point_, whole, bias + c, to, b.channel_stride,
+                            b.row_stride);
         for (size_t t = whole; t < b.tiles.width(); ++t) {
           float tile[kWinogradGroup * 16];
-          winograd_target_row(from + t * kWinogradColumns, 0, m_point_, 1, bias + c, tile, 16, 4);
-          const size_t some = std::min<size_t>(4, width - 4 * t);
+          winograd_target_row(taps_, from + t * kWinogradColumns, 0, m_point_, 1, bias + c, tile, 16, 4);
+          const size_t some = std::min(tile_, width - tile_ * t);
           for (size_t i = 0; i < channels; ++i) {
             for (size_t r = 0; r < rows; ++r) {
-              float* at = to + i * b.channel_stride + r * b.row_stride + 4 * t;
+              float* at = to + i * b.channel_stride + r * b.row_stride + tile_ * t;
               for (size_t j = 0; j < some; ++j) at[j] = tile[i * 16 + r * 4 + j];
             }
           }
@@ -238,9 +248,9 @@ void WinogradProduct::run_columns(const PixelBlock& tiles, size_t column, const 
 
   Block b;
   b.tiles = tiles;
-  b.pixels = {tiles.n0,     tiles.n1,
-              4 * tiles.u0, std::min(y_.pixels, 4 * tiles.u1),
-              4 * tiles.v0, std::min(x_.pixels, 4 * tiles.v1)};
+  b.pixels = {tiles.n0,         tiles.n1,
+              tile_ * tiles.u0, std::min(y_.pixels, tile_ * tiles.u1),
+              tile_ * tiles.v0, std::min(x_.pixels, tile_ * tiles.v1)};
   if (writes_direct()) {
     const Tensor& t = *target_.tensor;
     b.sample_stride = target_.batch_stride, b.channel_stride = t.stride[2], b.row_stride = t.stride[1];
@@ -289,7 +299,7 @@ void WinogradProduct::run(const ImageSource& source, void* workspace) const {
 
 SinkParts WinogradProduct::sink_parts() const {
   if (tiles_.width < tiles_.length) return {};
-  return {tiles_.samples, std::min(4 * tiles_.rows, y_.pixels) * x_.pixels};
+  return {tiles_.samples, std::min(tile_ * tiles_.rows, y_.pixels) * x_.pixels};
 }
 
 }  // namespace bnns

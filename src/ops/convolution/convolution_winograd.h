@@ -22,12 +22,8 @@ namespace bnns {
 // Whether the map is one that Winograd's algorithm computes, and large enough to pay.
 bool is_winograd(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels, size_t batch);
 
-inline size_t winograd_tiles(size_t pixels) {
-  return div_up(pixels, 4);
-}
-
 // Tiles of all samples in blocks of about `wanted`: whole samples, or rows of tiles, or pieces of a row.
-PixelBlocks make_tile_blocks(const PatchAxis& y, const PatchAxis& x, size_t batch, size_t wanted);
+PixelBlocks make_tile_blocks(size_t taps, const PatchAxis& y, const PatchAxis& x, size_t batch, size_t wanted);
 
 // An odd number of cache lines, so that the 36 points of a tile do not fall on the same sets.
 inline size_t odd_lines(size_t floats) {
@@ -75,6 +71,7 @@ class WinogradProduct {
   bool writes_direct() const;
 
   PatchAxis y_, x_;
+  size_t taps_, tile_;  // of the kernel and target pixels of a tile, along an axis
   size_t rows_, channels_;
   WinogradWeights weights_;
   ImageTarget target_;

@@ -1,4 +1,5 @@
-// The vector kernels of Winograd's algorithm: images and weights to points and back. README.md has the formulas.
+// The vector kernels of Winograd's algorithm F(m x m, r x r): images and weights to points and back. README.md has the
+// formulas. `taps` is r: 3, 4 or 5; a tile has 6 x 6 source pixels and m x m target pixels, m = 7 - r.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +14,18 @@ inline constexpr size_t kWinogradGroup = 16;    // channels that travel together
 inline constexpr size_t kWinogradColumns = 32;  // target channels of one product: whole panels of every tile kernel
 inline constexpr float kWinogradA = 0.625f, kWinogradB = 1.5f;
 
+// Target pixels of a tile along an axis: m.
+constexpr size_t winograd_tile(size_t taps) {
+  return 7 - taps;
+}
+
 // `pixels` of one row of `channels` (at most 16) planes, `stride` apart, as to[pixel * 16 + channel]; missing channels
 // are 0. Reads exactly what it names.
 void winograd_gather(const float* from, size_t stride, size_t channels, size_t pixels, float* to) noexcept;
 
-// A row of `tiles` tiles of 16 channels: rows has six rows of 4 * tiles + 2 gathered pixels, row_stride floats apart.
-// Point k of tile t goes to v[t * tile_stride + k * point_stride].
-void winograd_source_row(const float* rows, size_t row_stride, size_t tiles, float* v, size_t tile_stride,
+// A row of `tiles` tiles of 16 channels: rows has six rows of m * tiles + r - 1 gathered pixels, row_stride floats
+// apart. Point k of tile t goes to v[t * tile_stride + k * point_stride].
+void winograd_source_row(size_t taps, const float* rows, size_t row_stride, size_t tiles, float* v, size_t tile_stride,
                          size_t point_stride) noexcept;
 
 // Weight (row, k, ky, kx) is data[row * this->row + k * depth + ky * y + kx * x].
@@ -30,23 +36,23 @@ struct WinogradWeights {
 
 // 32 rows (`rows` of them are there, the others become 0) by `depth`: each point as panels of B for the tile kernel of
 // this instruction set, side by side; points are point_stride apart.
-void winograd_weight_block(Isa isa, const WinogradWeights& w, size_t rows, size_t depth, float* u,
+void winograd_weight_block(Isa isa, size_t taps, const WinogradWeights& w, size_t rows, size_t depth, float* u,
                            size_t point_stride) noexcept;
 
-// `tiles` neighbouring tiles of 16 channels: m[t * tile_stride + k * point_stride + channel] becomes 4 rows by
-// 4 * tiles pixels of 16 planes, plus 16 biases. Writes all of them.
-void winograd_target_row(const float* m, size_t tile_stride, size_t point_stride, size_t tiles, const float* bias,
-                         float* y, size_t channel_stride, size_t row_stride) noexcept;
+// `tiles` neighbouring tiles of 16 channels: m[t * tile_stride + k * point_stride + channel] becomes m rows by
+// m * tiles pixels of 16 planes, plus 16 biases. Writes all of them and nothing else.
+void winograd_target_row(size_t taps, const float* m, size_t tile_stride, size_t point_stride, size_t tiles,
+                         const float* bias, float* y, size_t channel_stride, size_t row_stride) noexcept;
 
-// The weight gradient: Z = A y A' of 4x4 target pixels, dW = G' (sum over tiles of V * Z) G.
+// The weight gradient: Z = A y A' of m x m target pixels, dW = G' (sum over tiles of V * Z) G.
 
-// As winograd_source_row, of four rows of 4 * tiles pixels.
-void winograd_gradient_row(const float* rows, size_t row_stride, size_t tiles, float* z, size_t tile_stride,
-                           size_t point_stride) noexcept;
+// As winograd_source_row, of m rows of m * tiles pixels.
+void winograd_gradient_row(size_t taps, const float* rows, size_t row_stride, size_t tiles, float* z,
+                           size_t tile_stride, size_t point_stride) noexcept;
 
 // dW of `rows` large by `columns` (at most 32) small channels = or += those of m[row * 32 + column + k * point_stride],
 // whose columns are there up to a multiple of 16.
-void winograd_gradient_block(const float* m, size_t point_stride, size_t rows, size_t columns,
+void winograd_gradient_block(size_t taps, const float* m, size_t point_stride, size_t rows, size_t columns,
                              const WeightTarget& target) noexcept;
 
 }  // namespace bnns

@@ -25,7 +25,7 @@ WinogradWeightProduct::WinogradWeightProduct(const ConvolutionMap& map, size_t b
   v_stride_ = odd_lines(map.large_channels);
   z_stride_ = odd_lines(map.small_channels);
   const size_t wanted = std::max<size_t>(1, kPartFloats / (kWinogradPoints * (v_stride_ + z_stride_)));
-  parts_ = make_tile_blocks(y_, x_, batch, wanted);
+  parts_ = make_tile_blocks(3, y_, x_, batch, wanted);
   chunk_rows_ = std::clamp<size_t>(kStageTiles / parts_.width, 1, parts_.rows);
   const size_t tiles = parts_.pixels();
   v_point_ = odd_lines(tiles * v_stride_);
@@ -64,7 +64,7 @@ void WinogradWeightProduct::transform(const Transform& t, const PixelBlock& part
   float* to = t.to + (n * part.rows() + first) * width * t.stride + channel;
   for (size_t u = 0; u < rows; ++u, to += width * t.stride) {
     const auto run = t.is_large ? &winograd_source_row : &winograd_gradient_row;
-    run(stage + 4 * u * row_floats, row_floats, width, to, t.stride, t.point);
+    run(3, stage + 4 * u * row_floats, row_floats, width, to, t.stride, t.point);
   }
 }
 
@@ -99,7 +99,7 @@ void WinogradWeightProduct::store(size_t row_block, size_t column_block, const f
   const size_t row = row_block * rows_, column = column_block * kWinogradColumns;
   WeightTarget to = target;
   to.data += static_cast<ptrdiff_t>(row) * to.large + static_cast<ptrdiff_t>(column) * to.small;
-  winograd_gradient_block(m, m_point_, std::min(rows_, map_.large_channels - row),
+  winograd_gradient_block(3, m, m_point_, std::min(rows_, map_.large_channels - row),
                           std::min(kWinogradColumns, map_.small_channels - column), to);
 }
 

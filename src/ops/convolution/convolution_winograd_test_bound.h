@@ -1,0 +1,132 @@
+// S of README.md, the size of the sums that Winograd's algorithm makes, for the tests of its error bound.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "src/ops/convolution/convolution_ref.h"
+#include "src/ops/convolution/convolution_winograd_kernels.h"
+
+namespace bnns::testing {
+
+using ref::ConvolutionShape;
+
+// The 1-D transforms of F(tile, taps), absolute values, in double.
+struct AbsoluteTransforms {
+  size_t tile;
+  double b[6][6], g[6][5] = {}, a[4][6] = {};
+  explicit AbsoluteTransforms(size_t taps) : tile(winograd_tile(taps)) {
+    const double p = kWinogradA, q = kWinogradB, s = p * p + q * q, m = p * p * q * q;
+    const double bt[6][6] = {{m, 0, s, 0, 1, 0},
+                             {0, p * q * q, q * q, p, 1, 0},
+                             {0, p * q * q, q * q, p, 1, 0},
+                             {0, q * p * p, p * p, q, 1, 0},
+                             {0, q * p * p, p * p, q, 1, 0},
+                             {0, m, 0, s, 0, 1}};
+    std::memcpy(b, bt, sizeof b);
+    const double points[5] = {0, p, p, q, q}, np = 2 * p * p * (q * q - p * p), nq = 2 * q * q * (q * q - p * p);
+    const double over[5] = {m, np, np, nq, nq};
+    for (size_t k = 0; k < 5; ++k) {
+      for (size_t j = 0; j < taps; ++j) g[k][j] = std::pow(points[k], double(j)) / over[k];
+      for (size_t i = 0; i < tile; ++i) a[i][k] = std::pow(points[k], double(i));
+    }
+    g[5][taps - 1] = a[tile - 1][5] = 1;
+  }
+};
+
+// What one product of the algorithm can add to the result, all signs the same: S of README.md, for every target
+// pixel of a "down" map (stride 1, pad p). x is (n, i, h, w), w is (o, i, r, r); both absolute.
+inline std::vector<double> spread(const ConvolutionShape& s, const std::vector<double>& x,
+                                  const std::vector<double>& w) {
+  const AbsoluteTransforms f(s.kh);
+  const size_t taps = s.kh, all = taps * taps, tile = f.tile;
+  std::vector<double> u(s.o * s.i * 36), y(s.y_count());
+  for (size_t k = 0; k < s.o * s.i; ++k) {
+    for (size_t i = 0; i < 6; ++i) {
+      for (size_t j = 0; j < 6; ++j) {
+        for (size_t r = 0; r < all; ++r) u[k * 36 + i * 6 + j] += f.g[i][r / taps] * f.g[j][r % taps] * w[k * all + r];
+      }
+    }
+  }
+  std::vector<double> v(s.i * 36);
+  for (size_t n = 0; n < s.n; ++n) {
+    for (size_t ty = 0; ty < s.oh; ty += tile) {
+      for (size_t tx = 0; tx < s.ow; tx += tile) {
+        for (size_t c = 0; c < s.i; ++c) {
+          double rows[6][6] = {}, d[6][6] = {};
+          for (size_t r = 0; r < 36; ++r) {
+            const size_t row = ty + r / 6 - s.top, column = tx + r % 6 - s.left;  // wraps: then too large
+            if (row < s.ih && column < s.iw) d[r / 6][r % 6] = x[((n * s.i + c) * s.ih + row) * s.iw + column];
+          }
+          for (size_t i = 0; i < 6; ++i) {
+            for (size_t r = 0; r < 36; ++r) rows[i][r % 6] += f.b[i][r / 6] * d[r / 6][r % 6];
+          }
+          for (size_t r = 0; r < 36; ++r) {
+            v[c * 36 + r] = 0;
+            for (size_t j = 0; j < 6; ++j) v[c * 36 + r] += f.b[r % 6][j] * rows[r / 6][j];
+          }
+        }
+        for (size_t o = 0; o < s.o; ++o) {
+          double m[36] = {};
+          for (size_t c = 0; c < s.i; ++c) {
+            for (size_t r = 0; r < 36; ++r) m[r] += u[(o * s.i + c) * 36 + r] * v[c * 36 + r];
+          }
+          for (size_t i = 0; i < tile && ty + i < s.oh; ++i) {
+            for (size_t j = 0; j < tile && tx + j < s.ow; ++j) {
+              double sum = 0;
+              for (size_t r = 0; r < 36; ++r) sum += f.a[i][r / 6] * f.a[j][r % 6] * m[r];
+              y[((n * s.o + o) * s.oh + ty + i) * s.ow + tx + j] = sum;
+            }
+          }
+        }
+      }
+    }
+  }
+  return y;
+}
+
+// The same for dW of a convolution: |G'| (sum over tiles of |B'| |x| |B| * |A| |dy| |A'|) |G|.
+inline std::vector<double> spread_weights(const ConvolutionShape& s, const std::vector<double>& x,
+                                          const std::vector<double>& dy) {
+  const AbsoluteTransforms f(s.kh);
+  const size_t taps = s.kh, all = taps * taps, tile = f.tile;
+  std::vector<double> m(s.o * s.i * 36), dw(s.w_count()), v(s.i * 36), z(s.o * 36);
+  const auto at = [](const std::vector<double>& image, size_t plane, size_t h, size_t w, size_t row, size_t column) {
+    return row < h && column < w ? image[(plane * h + row) * w + column] : 0.0;
+  };
+  for (size_t n = 0; n < s.n; ++n) {
+    for (size_t ty = 0; ty < s.oh; ty += tile) {
+      for (size_t tx = 0; tx < s.ow; tx += tile) {
+        std::fill(v.begin(), v.end(), 0.0), std::fill(z.begin(), z.end(), 0.0);
+        for (size_t k = 0; k < s.i * 36; ++k) {
+          for (size_t r = 0; r < 36; ++r) {
+            const double e = at(x, n * s.i + k / 36, s.ih, s.iw, ty + r / 6 - s.top, tx + r % 6 - s.left);
+            v[k] += f.b[k % 36 / 6][r / 6] * f.b[k % 6][r % 6] * e;
+          }
+        }
+        for (size_t k = 0; k < s.o * 36; ++k) {
+          for (size_t r = 0; r < tile * tile; ++r) {
+            const double e = at(dy, n * s.o + k / 36, s.oh, s.ow, ty + r / tile, tx + r % tile);
+            z[k] += f.a[r / tile][k % 36 / 6] * f.a[r % tile][k % 6] * e;
+          }
+        }
+        for (size_t k = 0; k < m.size(); ++k) m[k] += z[k / 36 / s.i * 36 + k % 36] * v[k % (s.i * 36)];
+      }
+    }
+  }
+  for (size_t k = 0; k < dw.size(); ++k) {
+    for (size_t r = 0; r < 36; ++r) {
+      dw[k] += f.g[r / 6][k % all / taps] * f.g[r % 6][k % taps] * m[k / all * 36 + r];
+    }
+  }
+  return dw;
+}
+
+inline std::vector<double> absolute(const std::vector<float>& values) {
+  std::vector<double> v(values.begin(), values.end());
+  for (double& e : v) e = std::fabs(e);
+  return v;
+}
+
+}  // namespace bnns::testing
