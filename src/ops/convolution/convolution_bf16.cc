@@ -12,10 +12,10 @@
 namespace bnns {
 namespace {
 
-// Pairs double the rate of a product; Winograd's algorithm saves three quarters of it. AMX is faster than both. dW
-// stays with pairs: its results would have to be rounded in a pass of their own.
+// Pairs double the rate of a product; Winograd's algorithm saves three quarters of it for 3x3. AMX is faster than both.
+// dW stays with pairs: its results would have to be rounded in a pass of their own.
 bool prefers_winograd(const ConvolutionMap& m, bool up, size_t batch, Isa set) {
-  if (set == Isa::amx || (up && (m.y.stride > 1 || m.x.stride > 1))) return false;
+  if (set == Isa::amx || m.y.kernel != 3 || m.y.stride > 1 || m.x.stride > 1) return false;
   return is_winograd(up ? up_axis(m.y, 0) : down_axis(m.y), up ? up_axis(m.x, 0) : down_axis(m.x), m.groups,
                      up ? m.large_channels : m.small_channels, up ? m.small_channels : m.large_channels, batch);
 }

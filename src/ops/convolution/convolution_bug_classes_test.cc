@@ -170,6 +170,9 @@ TEST(ConvolutionBugClasses, BC15_EveryLayoutGivesTheSameBits) {
                               {"winograd, few tiles", make_shape(2, 33, 7, 9, 34, 3, 1, 1)},
                               {"winograd, many tiles", make_shape(9, 32, 15, 13, 33, 3, 1, 1)},
                               {"winograd, transposed", make_shape(1, 35, 6, 9, 32, 3, 1, 1, 1, 1, true)},
+                              {"winograd 5x5", make_shape(4, 17, 9, 11, 23, 5, 1, 2)},
+                              {"winograd 4x4", make_shape(4, 17, 10, 11, 23, 4, 1, 1)},
+                              {"winograd, stride 2", make_shape(4, 3, 33, 30, 32, 7, 2, 3)},
                               {"one by one, stride 2", make_shape(2, 12, 14, 14, 9, 1, 2, 0)},
                               {"depthwise", make_shape(2, 7, 12, 35, 7, 3, 1, 1, 7)},
                               {"depthwise, stride 2", make_shape(2, 7, 15, 37, 7, 3, 2, 1, 7)},
@@ -265,18 +268,19 @@ struct Measure {
     return {largest(got.y, y, y_terms), largest(got.dx, gradients.dx, terms.dx),
             largest(got.dw, gradients.dw, terms.dw)};
   }
-  // Our errors, which are at most four times those of plain sums.
-  Errors run() const {
+  // Our errors, which are at most so many times those of plain sums.
+  Errors run(double most = 4) const {
     SCOPED_TRACE(text(s));
     const Errors ours = errors(run_convolution(s, d.x, d.w, d.b, d.dy));
-    EXPECT_LE(ours.y, 4 * direct.y);
-    EXPECT_LE(ours.dx, 4 * direct.dx);
+    EXPECT_LE(ours.y, most * direct.y);
+    EXPECT_LE(ours.dx, most * direct.dx);
     EXPECT_LE(ours.dw, 4 * direct.dw);
     return ours;
   }
 };
 
-// No path has more than 4 times the error of plain sums, and no channel count is much worse than its neighbours.
+// No path has more than 4 times the error of plain sums (borders below), and no channel count is much worse than its
+// neighbours.
 TEST(ConvolutionBugClasses, BC16_NoPathIsLessAccurate) {
   for (const size_t middle : {32, 64}) {
     for (const size_t kernel : {1, 3}) {
@@ -303,9 +307,14 @@ TEST(ConvolutionBugClasses, BC16_NoPathIsLessAccurate) {
   for (const ConvolutionShape& s :
        {make_shape(2, 9, 21, 40, 9, 3, 1, 1, 9), make_shape(2, 9, 21, 40, 9, 5, 2, 2, 9),
         make_shape(8, 16, 12, 12, 12, 3, 2, 1), make_shape(2, 3, 40, 41, 8, 7, 2, 3),
-        make_shape(2, 12, 9, 10, 15, 3, 1, 1, 3), make_shape(2, 8, 12, 12, 8, 4, 2, 1, 1, 1, true)}) {
+        make_shape(2, 12, 9, 10, 15, 3, 1, 1, 3), make_shape(2, 8, 12, 12, 8, 4, 2, 1, 1, 1, true),
+        make_shape(4, 20, 12, 14, 50, 5, 1, 0), make_shape(4, 16, 12, 14, 32, 4, 1, 0),
+        make_shape(4, 3, 40, 41, 64, 7, 2, 0), make_shape(4, 16, 20, 21, 16, 9, 2, 0),
+        make_shape(4, 16, 12, 14, 32, 5, 1, 2), make_shape(4, 3, 40, 41, 64, 7, 2, 3)}) {
     const Measure m(s);
-    for_each_isa([&] { m.run(); });
+    // A pixel in a corner has the terms of k - pad taps on each axis, but the error of its whole tile.
+    const double border = double(s.kh) / double(s.kh - s.top);
+    for_each_isa([&] { m.run(s.kh > 3 && s.groups == 1 ? 4 * border * border : 4); });
   }
 }
 

@@ -62,7 +62,7 @@ std::vector<NamedShape> shapes() {
   };
   all[all.size() - 3].shape.oh -= 2, all[all.size() - 3].shape.ow -= 1;
   all.push_back({"few, planes of whole vectors", make_shape(3, 1, 28, 28, 6, 5, 1, 2)});
-  all.push_back({"few, tall tiles", make_shape(8, 20, 12, 12, 27, 5, 1, 0)});
+  all.push_back({"few, tall tiles", rectangle(8, 20, 12, 12, 27, 5, 6, 1, 0, 0)});
   all.push_back({"few, one sample", make_shape(1, 1, 28, 28, 20, 5, 1, 0)});
   all.push_back({"scatter, one sample", make_shape(1, 20, 12, 12, 50, 5, 1, 0)});
   all.push_back({"scatter, pairs of channels", make_shape(32, 5, 12, 12, 20, 5, 1, 0)});
@@ -81,7 +81,7 @@ std::vector<NamedShape> shapes() {
   all.push_back({"lanes groups", make_shape(2, 24, 11, 11, 32, 5, 1, 1, 2)});
   all.push_back({"lanes 3x3 s2", make_shape(2, 9, 23, 31, 32, 3, 2, 1)});
   all.push_back({"lanes transposed", make_shape(2, 16, 9, 9, 4, 5, 2, 1, 1, 1, true)});
-  all.push_back({"lanes 7x7 s2", make_shape(2, 3, 40, 230, 64, 7, 2, 3)});
+  all.push_back({"lanes 5x7 s2", rectangle(2, 3, 40, 230, 64, 5, 7, 2, 2, 3)});
   return all;
 }
 

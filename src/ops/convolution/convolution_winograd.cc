@@ -5,90 +5,38 @@
 
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
+#include "src/ops/convolution/convolution_kernels.h"
 
 namespace bnns {
 namespace {
 
-constexpr size_t kLeastChannels = 32;  // of both sides: below, the transforms cost what the products save
-constexpr size_t kLeastPixels = 36;    // of the batch
-constexpr size_t kFewTiles = 128;      // whose weights are not worth storing: V is smaller
-constexpr size_t kFewDepth = 128;      // then U of 32 columns is 576 KB
-constexpr size_t kDepth = 512;         // else
-constexpr size_t kLeastTiles = 28;     // of a block: U is read from L3 once for each
+constexpr size_t kFewTiles = 128;          // whose weights are not worth storing: V is smaller
+constexpr size_t kFewDepth = 128;          // then U of 32 columns is 576 KB
+constexpr size_t kDepth = 512;             // else
+constexpr size_t kStreamBytes = 4u << 20;  // targets from here on go around the caches
+constexpr size_t kLeastTiles = 28;         // of a block: U is read from L3 once for each
 constexpr size_t kMostTiles = 112;
-constexpr size_t kMostSamples = 64;          // of a block: a part for a sink
 constexpr size_t kBlockFloats = 144 * 1024;  // V of a block, if that is not fewer than kLeastTiles
 
+// A few floats, without the call that a copy of unknown length would be; also to a place a little before them.
+void copy_run(const float* from, size_t n, float* to) {
+  size_t i = 0;
+  for (; i + 4 <= n; i += 4) std::memmove(to + i, from + i, 4 * sizeof(float));
+  if (n % 4 & 2) std::memmove(to + i, from + i, 2 * sizeof(float)), i += 2;
+  if (n % 2) to[i] = from[i];
+}
+
 }  // namespace
-
-PixelBlocks make_tile_blocks(size_t taps, const PatchAxis& y, const PatchAxis& x, size_t batch, size_t wanted) {
-  const size_t height = div_up(y.pixels, winograd_tile(taps)), length = div_up(x.pixels, winograd_tile(taps));
-  PixelBlocks b{batch, height, length, 1, height, length};
-  if (2 * b.height * b.length <= wanted) {
-    b.samples = std::min({batch, wanted / (b.height * b.length), kMostSamples});
-  } else if (b.length <= wanted) {
-    b.rows = div_up(b.height, div_up(b.height, std::max<size_t>(1, wanted / b.length)));
-  } else {
-    b.rows = 1;
-    b.width = div_up(b.length, div_up(b.length, wanted));
-  }
-  return b;
-}
-
-void gather_stage(const ImageSource& source, size_t n, size_t first_channel, size_t channels,
-                  const WinogradStage& window, float* stage) {
-  const size_t row_floats = window.width * kWinogradGroup;
-  float* const row_room = stage + window.height * row_floats;
-  const auto height = static_cast<ptrdiff_t>(source.height()), width = static_cast<ptrdiff_t>(source.width());
-  const ptrdiff_t begin = std::clamp<ptrdiff_t>(window.left, 0, width);
-  const ptrdiff_t end = std::clamp<ptrdiff_t>(window.left + static_cast<ptrdiff_t>(window.width), begin, width);
-  const auto before = static_cast<size_t>(begin - window.left), count = static_cast<size_t>(end - begin);
-  for (size_t r = 0; r < window.height; ++r) {
-    float* to = stage + r * row_floats;
-    const ptrdiff_t row = window.top + static_cast<ptrdiff_t>(r);
-    if (row < 0 || row >= height || count == 0) {
-      std::memset(to, 0, row_floats * sizeof(float));
-      continue;
-    }
-    const size_t y = static_cast<size_t>(row), x = static_cast<size_t>(begin);
-    const float* from = row_room;
-    size_t stride = 2 * count;
-    if (source.plain()) {
-      from = source.plain_at(n, first_channel, y) + begin;
-      stride = source.tensor->stride[2];
-    } else {
-      for (size_t c = 0; c < channels; ++c) {
-        float* room = row_room + c * stride;
-        const float* values = source.row(n, first_channel + c, y, x, count, room);
-        if (values != room) std::memcpy(room, values, count * sizeof(float));
-      }
-    }
-    std::memset(to, 0, before * kWinogradGroup * sizeof(float));
-    winograd_gather(from, stride, channels, count, to + before * kWinogradGroup);
-    to += (before + count) * kWinogradGroup;
-    std::memset(to, 0, (window.width - before - count) * kWinogradGroup * sizeof(float));
-  }
-}
-
-bool is_winograd(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels, size_t batch) {
-  const auto fits = [](const PatchAxis& a) {
-    return a.taps == 3 && a.step == 1 && (a.tap == 1 || a.tap == -1) && a.target_step == 1 && a.kernel_step == 1;
-  };
-  if (!fits(y) || !fits(x) || groups != 1 || rows < kLeastChannels || channels < kLeastChannels) return false;
-  // Tiles that reach beyond the target waste products.
-  const size_t pixels = y.pixels * x.pixels, tiles = div_up(y.pixels, 4) * div_up(x.pixels, 4);
-  return batch * pixels >= kLeastPixels && tiles * 16 <= 2 * pixels;
-}
 
 WinogradProduct::WinogradProduct(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels,
                                  const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride,
                                  size_t batch, const ImageTarget& target, size_t threads)
     : y_(y),
       x_(x),
-      taps_(y.taps),
+      taps_(winograd_taps(y, x)),
       tile_(winograd_tile(taps_)),
       rows_(rows),
-      channels_(channels),
+      channels_(winograd_channels(y, channels)),
       target_(target),
       isa_(isa()),
       kernels_(tile_kernels(isa_)) {
@@ -96,21 +44,23 @@ WinogradProduct::WinogradProduct(const PatchAxis& y, const PatchAxis& x, size_t 
   const auto flip = [&](PatchAxis* a, ptrdiff_t stride, const float** data) {
     *data += static_cast<ptrdiff_t>(a->kernel_first) * stride;
     if (a->tap == 1) return stride;
-    const auto last = static_cast<ptrdiff_t>(taps_ - 1);
+    const auto last = static_cast<ptrdiff_t>(a->taps - 1);
     *data += last * stride;
     a->tap = 1, a->offset -= last;
     return -stride;
   };
-  weights_ = {weights.data, row_stride, channel_stride, 0, 0};
+  weights_ = {weights.data, row_stride, channel_stride};
+  weights_.step = step(), weights_.taps_y = y.taps, weights_.taps_x = x.taps;
   weights_.y = flip(&y_, weights.y, &weights_.data);
   weights_.x = flip(&x_, weights.x, &weights_.data);
 
   const size_t all_tiles = checked_mul(batch, div_up(y.pixels, tile_) * div_up(x.pixels, tile_), "scratch");
-  few_tiles_ = all_tiles <= kFewTiles && batch <= kMostSamples;
-  v_stride_ = odd_lines(channels);
+  few_tiles_ = all_tiles <= kFewTiles && batch <= kWinogradMostSamples;
+  v_stride_ = odd_lines(channels_);
   const size_t wanted = std::clamp(kBlockFloats / (kWinogradPoints * v_stride_), kLeastTiles, kMostTiles);
   tiles_ = make_tile_blocks(taps_, y, x, batch, few_tiles_ ? all_tiles * 2 : wanted);
-  depth_step_ = div_up(channels, div_up(channels, few_tiles_ ? kFewDepth : kDepth));
+  // A depth block has all phases of its channels.
+  depth_step_ = div_up(channels, div_up(channels_, few_tiles_ ? kFewDepth : kDepth)) * step() * step();
   columns_ = div_up(rows, kWinogradColumns);
   const size_t block = tiles_.pixels();
   v_point_ = odd_lines(block * v_stride_);
@@ -118,8 +68,8 @@ WinogradProduct::WinogradProduct(const PatchAxis& y, const PatchAxis& x, size_t 
   u_point_ = odd_lines(depth_step_ * kWinogradColumns);
   u_block_ = kWinogradPoints * u_point_;
 
-  const size_t work = kWinogradPoints * rows * channels * all_tiles, blocks = tiles_.count();
-  threads_ = threads_for(threads, std::max(blocks * columns_, div_up(channels, kWinogradGroup)), work / 2);
+  const size_t work = kWinogradPoints * rows * channels_ * all_tiles, blocks = tiles_.count();
+  threads_ = threads_for(threads, std::max(blocks * columns_, div_up(channels_, kWinogradGroup)), work / 2);
   // Parts of the target channels where blocks are few: each part makes V anew, unless all share it.
   parts_ = few_tiles_ ? columns_ : threads_ == 1 ? 1 : std::min(columns_, div_up(2 * threads_, blocks));
   parts_ = div_up(columns_, div_up(columns_, parts_));
@@ -131,6 +81,8 @@ WinogradProduct::WinogradProduct(const PatchAxis& y, const PatchAxis& x, size_t 
   own_u_floats_ = few_tiles_ ? u_block_ : 0;
   m_floats_ = kWinogradPoints * m_point_;
   stage_floats_ = stage_floats(tile_ * tiles_.rows + taps_ - 1, tile_ * tiles_.width + taps_ - 1);
+  streams_ = writes_direct() && !target.sink && tiles_.width == tiles_.length && target.tensor->stride[1] == x.pixels &&
+             batch * rows * y.pixels * x.pixels * sizeof(float) >= kStreamBytes;
   staged_floats_ = writes_direct() ? 0 : block * tile_ * tile_ * kWinogradColumns;
   thread_floats_ = round_up(own_v_floats_ + own_u_floats_ + m_floats_ + stage_floats_ + staged_floats_, 16);
 }
@@ -144,16 +96,16 @@ bool WinogradProduct::writes_direct() const {
 void WinogradProduct::transform_weights(size_t column, size_t depth_block, float* u) const {
   const size_t row = column * kWinogradColumns, channel = depth_block * depth_step_;
   WinogradWeights w = weights_;
-  w.data += static_cast<ptrdiff_t>(row) * w.row + static_cast<ptrdiff_t>(channel) * w.depth;
+  w.data += static_cast<ptrdiff_t>(row) * w.row + static_cast<ptrdiff_t>(channel / (step() * step())) * w.depth;
   winograd_weight_block(isa_, taps_, w, rows_ - row, std::min(depth_step_, channels_ - channel), u, u_point_);
 }
 
 // V of 16 channels of a block of tiles. v is that of the block.
 void WinogradProduct::transform_source(const ImageSource& source, const PixelBlock& tiles, size_t first_channel,
                                        float* stage, float* v) const {
-  const WinogradStage window{static_cast<ptrdiff_t>(tile_ * tiles.u0) + y_.offset,
-                             static_cast<ptrdiff_t>(tile_ * tiles.v0) + x_.offset, tile_ * tiles.rows() + taps_ - 1,
-                             tile_ * tiles.width() + taps_ - 1};
+  const WinogradStage window{static_cast<ptrdiff_t>(tile_ * tiles.u0) * y_.step + y_.offset,
+                             static_cast<ptrdiff_t>(tile_ * tiles.v0) * x_.step + x_.offset,
+                             tile_ * tiles.rows() + taps_ - 1, tile_ * tiles.width() + taps_ - 1, step()};
   const size_t row_floats = window.width * kWinogradGroup;
   v += first_channel;
   for (size_t n = tiles.n0; n < tiles.n1; ++n) {
@@ -164,11 +116,33 @@ void WinogradProduct::transform_source(const ImageSource& source, const PixelBlo
   }
 }
 
-// Bias, activation and the way to the target of 32 target channels of a block.
-void WinogradProduct::finish(const Block& b, size_t column, size_t columns, const float* m) const {
+// The same for a large target with dense planes: a row of tiles at a time, 16 channels of it in L1.
+void WinogradProduct::stream(const Block& b, size_t columns, const float* bias, const float* m, float* room) const {
+  const size_t height = b.pixels.rows(), width = b.pixels.width(), row = tile_ * b.tiles.width();
+  for (size_t c = 0; c < columns; c += kWinogradGroup) {
+    const float* from = m + c;
+    for (size_t n = 0; n < b.pixels.samples(); ++n) {
+      for (size_t u = 0; u < height; u += tile_, from += b.tiles.width() * kWinogradColumns) {
+        const size_t rows = std::min(tile_, height - u);
+        winograd_target_row(taps_, from, kWinogradColumns, m_point_, b.tiles.width(), bias + c, room, tile_ * row, row);
+        for (size_t i = c; i < std::min(columns, c + kWinogradGroup); ++i) {
+          float* run = room + (i - c) * tile_ * row;
+          for (size_t r = 1; row != width && r < rows; ++r) copy_run(run + r * row, width, run + r * width);
+          if (!target_.activation.is_identity()) activation_forward(target_.activation, run, run, rows * width);
+          stream_values(run, rows * width, b.data + n * b.sample_stride + i * b.channel_stride + u * width);
+        }
+      }
+    }
+  }
+}
+
+// Bias, activation and the way to the target of 32 target channels of a block. Tiles that are not all wanted are made
+// in `room`: a row of them for 16 channels.
+void WinogradProduct::finish(const Block& b, size_t column, size_t columns, const float* m, float* room) const {
   const size_t first = column * kWinogradColumns, height = b.pixels.rows(), width = b.pixels.width();
   float bias[kWinogradColumns] = {};
   if (target_.bias) std::copy_n(target_.bias + first, columns, bias);
+  if (streams_) return stream(b, columns, bias, m, room);
   for (size_t c = 0; c < columns; c += kWinogradGroup) {
     const size_t channels = std::min(kWinogradGroup, columns - c);
     const float* from = m + c;
@@ -179,16 +153,14 @@ void WinogradProduct::finish(const Block& b, size_t column, size_t columns, cons
         const size_t whole = channels == kWinogradGroup && rows == tile_ ? width / tile_ : 0;
         winograd_target_row(taps_, from, kWinogradColumns, m_point_, whole, bias + c, to, b.channel_stride,
                             b.row_stride);
-        for (size_t t = whole; t < b.tiles.width(); ++t) {
-          float tile[kWinogradGroup * 16];
-          winograd_target_row(taps_, from + t * kWinogradColumns, 0, m_point_, 1, bias + c, tile, 16, 4);
-          const size_t some = std::min(tile_, width - tile_ * t);
-          for (size_t i = 0; i < channels; ++i) {
-            for (size_t r = 0; r < rows; ++r) {
-              float* at = to + i * b.channel_stride + r * b.row_stride + tile_ * t;
-              for (size_t j = 0; j < some; ++j) at[j] = tile[i * 16 + r * 4 + j];
-            }
-          }
+        const size_t more = b.tiles.width() - whole, row = tile_ * more, first_pixel = tile_ * whole;
+        if (more == 0) continue;
+        winograd_target_row(taps_, from + whole * kWinogradColumns, kWinogradColumns, m_point_, more, bias + c, room,
+                            tile_ * row, row);
+        for (size_t i = 0; i < channels * rows; ++i) {
+          const float* values = room + (i / rows * tile_ + i % rows) * row;
+          copy_run(values, width - first_pixel,
+                   to + i / rows * b.channel_stride + i % rows * b.row_stride + first_pixel);
         }
       }
     }
@@ -221,7 +193,7 @@ void WinogradProduct::finish(const Block& b, size_t column, size_t columns, cons
 
 // 32 target channels of a block of tiles. u: of these columns, all depth blocks; null: made here, in own_u.
 void WinogradProduct::run_columns(const PixelBlock& tiles, size_t column, const float* u, const float* v, float* own_u,
-                                  float* m, float* staged) const {
+                                  float* m, float* room, float* staged) const {
   const size_t count = tiles.pixels(), columns = std::min(kWinogradColumns, rows_ - column * kWinogradColumns);
   GemmBlock g;
   g.rows = count;
@@ -261,7 +233,7 @@ void WinogradProduct::run_columns(const PixelBlock& tiles, size_t column, const 
     b.channel_stride = b.pixels.samples() * b.sample_stride;
     b.data = staged;
   }
-  finish(b, column, columns, m);
+  finish(b, column, columns, m, room);
 }
 
 void WinogradProduct::run(const ImageSource& source, void* workspace) const {
@@ -292,8 +264,9 @@ void WinogradProduct::run(const ImageSource& source, void* workspace) const {
     const size_t first = task % parts_ * part_columns;
     for (size_t column = first; column < std::min(columns_, first + part_columns); ++column) {
       run_columns(tiles, column, few_tiles_ ? nullptr : shared_u + column * depth_blocks() * u_block_,
-                  few_tiles_ ? shared_v : own_v, own_u, m, staged);
+                  few_tiles_ ? shared_v : own_v, own_u, m, stage, staged);
     }
+    if (streams_) stream_end();
   });
 }
 

@@ -19,7 +19,15 @@
 
 namespace bnns {
 
-// Whether the map is one that Winograd's algorithm computes, and large enough to pay.
+inline constexpr size_t kWinogradMostSamples = 64;  // of a block: a part for a sink
+
+// r of F(m x m, r x r) where the map's shape allows it, else 0. Over a step of 2 the four phases of the source (even
+// and odd rows and columns) are channels of their own, each with every other tap; where taps are odd the last is 0.
+size_t winograd_taps(const PatchAxis& y, const PatchAxis& x);
+inline size_t winograd_channels(const PatchAxis& y, size_t channels) {
+  return y.step == 2 ? 4 * channels : channels;
+}
+// Whether Winograd's algorithm computes the map, and pays.
 bool is_winograd(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels, size_t batch);
 
 // Tiles of all samples in blocks of about `wanted`: whole samples, or rows of tiles, or pieces of a row.
@@ -31,9 +39,11 @@ inline size_t odd_lines(size_t floats) {
 }
 
 // A rectangle of source pixels, inside the image or not, gathered for 16 channels: pixels row by row, zeros outside.
+// Step 2: channels 4 c to 4 c + 3 are the phases of channel c.
 struct WinogradStage {
-  ptrdiff_t top = 0, left = 0;
+  ptrdiff_t top = 0, left = 0;  // in the source
   size_t height = 0, width = 0;
+  size_t step = 1;
 };
 // Floats that it takes, with room for rows that must be converted first.
 inline size_t stage_floats(size_t height, size_t width) {
@@ -61,18 +71,20 @@ class WinogradProduct {
     size_t sample_stride, channel_stride, row_stride;
   };
 
+  size_t step() const { return static_cast<size_t>(y_.step); }
   size_t depth_blocks() const { return div_up(channels_, depth_step_); }
   void transform_weights(size_t column, size_t depth_block, float* u) const;
   void transform_source(const ImageSource& source, const PixelBlock& tiles, size_t first_channel, float* stage,
                         float* v) const;
   void run_columns(const PixelBlock& tiles, size_t column, const float* u, const float* v, float* own_u, float* m,
-                   float* staged) const;
-  void finish(const Block& block, size_t column, size_t columns, const float* m) const;
+                   float* room, float* staged) const;
+  void finish(const Block& block, size_t column, size_t columns, const float* m, float* room) const;
+  void stream(const Block& block, size_t columns, const float* bias, const float* m, float* room) const;
   bool writes_direct() const;
 
   PatchAxis y_, x_;
-  size_t taps_, tile_;  // of the kernel and target pixels of a tile, along an axis
-  size_t rows_, channels_;
+  size_t taps_, tile_;      // r and m
+  size_t rows_, channels_;  // channels: phases count
   WinogradWeights weights_;
   ImageTarget target_;
   Isa isa_;  // asked for once: the panels of U are those of its tile kernel
@@ -81,6 +93,7 @@ class WinogradProduct {
   size_t columns_;     // blocks of 32 target channels
   size_t depth_step_;  // channels of one product
   bool few_tiles_;     // V for all of them first; weights are transformed where they are used
+  bool streams_;       // results go around the caches
   size_t v_stride_, v_point_, m_point_, u_point_, u_block_;
   size_t stage_floats_, own_u_floats_, m_floats_, staged_floats_;
   size_t parts_, threads_, u_floats_, v_floats_, own_v_floats_, thread_floats_;

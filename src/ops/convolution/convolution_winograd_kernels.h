@@ -23,15 +23,21 @@ constexpr size_t winograd_tile(size_t taps) {
 // are 0. Reads exactly what it names.
 void winograd_gather(const float* from, size_t stride, size_t channels, size_t pixels, float* to) noexcept;
 
+// Over a step of 2: rows has even and odd source rows of four channels in turn, `stride` floats apart, 2 * pixels
+// floats each (two pixels at least). to[pixel * 16 + 4 * channel + phase], phases (0, 0), (0, 1), (1, 0), (1, 1).
+void winograd_gather_phases(const float* rows, size_t stride, size_t pixels, float* to) noexcept;
+
 // A row of `tiles` tiles of 16 channels: rows has six rows of m * tiles + r - 1 gathered pixels, row_stride floats
 // apart. Point k of tile t goes to v[t * tile_stride + k * point_stride].
 void winograd_source_row(size_t taps, const float* rows, size_t row_stride, size_t tiles, float* v, size_t tile_stride,
                          size_t point_stride) noexcept;
 
-// Weight (row, k, ky, kx) is data[row * this->row + k * depth + ky * y + kx * x].
+// Weight (row, k, ky, kx) is data[row * this->row + k * depth + ky * y + kx * x]. Step 2: k is phase k % 4 of channel
+// k / 4, to which the taps 2 ky + k % 4 / 2, 2 kx + k % 2 belong, or zeros where the kernel has no such tap.
 struct WinogradWeights {
   const float* data = nullptr;
   ptrdiff_t row = 0, depth = 0, y = 0, x = 0;
+  size_t step = 1, taps_y = 0, taps_x = 0;  // of the kernel as it is
 };
 
 // 32 rows (`rows` of them are there, the others become 0) by `depth`: each point as panels of B for the tile kernel of

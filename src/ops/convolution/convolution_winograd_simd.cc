@@ -28,26 +28,72 @@ using namespace winograd;
 
 // ---- source -------------------------------------------------------------------------------------------------------
 
-void WinogradGather(const float* HWY_RESTRICT from, size_t stride, size_t channels, size_t pixels,
-                    float* HWY_RESTRICT to) {
+// Four floats from each of kLanes rows.
+HWY_INLINE void LoadRows(const float* const* rows, size_t first, V& v0, V& v1, V& v2, V& v3) {
   const D d;
-  if (channels == kWinogradGroup && pixels >= 4) {
-    for (size_t p = 0;;) {
-      for (size_t c = 0; c < kWinogradGroup; c += kStep) {
-        V v0, v1, v2, v3;
-        LoadColumns(from + c * stride + p, static_cast<ptrdiff_t>(stride), v0, v1, v2, v3);
-        float* at = to + p * kWinogradGroup + c;
-        hn::StoreU(v0, d, at);
-        hn::StoreU(v1, d, at + kWinogradGroup);
-        hn::StoreU(v2, d, at + 2 * kWinogradGroup);
-        hn::StoreU(v3, d, at + 3 * kWinogradGroup);
-      }
-      if (p + 4 == pixels) return;
-      p = HWY_MIN(p + 4, pixels - 4);  // the last four overlap those before
+  V v[4];
+  for (size_t q = 0; q < 4; ++q) {
+    v[q] = hn::LoadDup128(d, rows[q] + first);
+    for (size_t b = 1; b < kLanes / 4; ++b) {
+      v[q] = hn::IfThenElse(hn::FirstN(d, 4 * b), v[q], hn::LoadDup128(d, rows[4 * b + q] + first));
     }
+  }
+  v0 = v[0], v1 = v[1], v2 = v[2], v3 = v[3];
+  TransposeBlocks(v0, v1, v2, v3);
+}
+
+// Pixels four at a time; the last four overlap those before.
+template <bool kAll>
+void GatherRow(const float* HWY_RESTRICT from, size_t stride, size_t channels, size_t pixels, float* HWY_RESTRICT to) {
+  const D d;
+  const float* rows[kWinogradGroup];
+  for (size_t c = 0; c < kWinogradGroup; ++c) rows[c] = from + HWY_MIN(c, channels - 1) * stride;
+  for (size_t p = 0;;) {
+    for (size_t c = 0; c < kWinogradGroup; c += kStep) {
+      V v0, v1, v2, v3;
+      if constexpr (kAll) {
+        LoadColumns(from + c * stride + p, static_cast<ptrdiff_t>(stride), v0, v1, v2, v3);
+      } else {
+        LoadRows(rows + c, p, v0, v1, v2, v3);
+        const auto there = hn::FirstN(d, channels > c ? channels - c : 0);
+        v0 = hn::IfThenElseZero(there, v0), v1 = hn::IfThenElseZero(there, v1);
+        v2 = hn::IfThenElseZero(there, v2), v3 = hn::IfThenElseZero(there, v3);
+      }
+      float* at = to + p * kWinogradGroup + c;
+      hn::StoreU(v0, d, at);
+      hn::StoreU(v1, d, at + kWinogradGroup);
+      hn::StoreU(v2, d, at + 2 * kWinogradGroup);
+      hn::StoreU(v3, d, at + 3 * kWinogradGroup);
+    }
+    if (p + 4 == pixels) return;
+    p = HWY_MIN(p + 4, pixels - 4);
+  }
+}
+
+void WinogradGather(const float* from, size_t stride, size_t channels, size_t pixels, float* to) {
+  if (pixels >= 4) {
+    const auto run = channels == kWinogradGroup ? &GatherRow<true> : &GatherRow<false>;
+    return run(from, stride, channels, pixels, to);
   }
   for (size_t p = 0; p < pixels; ++p) {
     for (size_t c = 0; c < kWinogradGroup; ++c) to[p * kWinogradGroup + c] = c < channels ? from[c * stride + p] : 0.0f;
+  }
+}
+
+void WinogradGatherPhases(const float* HWY_RESTRICT rows, size_t stride, size_t pixels, float* HWY_RESTRICT to) {
+  const hn::RepartitionToWide<D> d;
+  for (size_t p = 0;;) {
+    for (size_t c = 0; c < kWinogradGroup; c += kStep) {
+      // Blocks of four floats, two pixels of one channel's even and odd row.
+      const float* from = rows + c / 4 * 2 * stride + 2 * p;
+      const auto even = hn::BitCast(d, LoadBlocks(from, static_cast<ptrdiff_t>(2 * stride)));
+      const auto odd = hn::BitCast(d, LoadBlocks(from + stride, static_cast<ptrdiff_t>(2 * stride)));
+      float* at = to + p * kWinogradGroup + c;
+      hn::StoreU(hn::BitCast(D(), hn::InterleaveLower(d, even, odd)), D(), at);
+      hn::StoreU(hn::BitCast(D(), hn::InterleaveUpper(d, even, odd)), D(), at + kWinogradGroup);
+    }
+    if (p + 2 == pixels) return;
+    p = HWY_MIN(p + 2, pixels - 2);  // the last two overlap those before
   }
 }
 
@@ -138,49 +184,62 @@ HWY_INLINE void StoreParts(V v, float* to, size_t stride) {
   for (size_t b = 0; b < kLanes / 4; ++b) std::memcpy(to + b * stride, blocks + 4 * b, kCount * sizeof(float));
 }
 
+// One tile, or two beside each other: kTiles. Pixels are stored four at a time, of tiles of three the fourth to be
+// overwritten by the next tile; kExact: no pixel too many. Not inlined: compilers would keep the 36 addresses of the
+// points from tile to tile, most of them on the stack, rather than add them up anew.
+template <size_t kTile, size_t kTiles, bool kExact>
+HWY_NOINLINE void TargetTiles(const float* HWY_RESTRICT m, size_t tile_stride, size_t point_stride,
+                              const float* HWY_RESTRICT bias, float* HWY_RESTRICT y, size_t channel_stride,
+                              size_t row_stride) {
+  const D d;
+  constexpr size_t kPixels = kTile * kTiles;
+  V p[kTile * kPixels];  // kTile rows
+  for (size_t t = 0; t < kTiles; ++t, m += tile_stride) {
+    V x[6 * kTile];  // six rows of kTile
+    for (size_t i = 0; i < 6; ++i) {
+      const auto load = [&](size_t j) HWY_ATTR { return hn::LoadU(d, m + (6 * i + j) * point_stride); };
+      TargetAxis<kTile>(load(0), load(1), load(2), load(3), load(4), load(5), x + kTile * i, 1);
+    }
+    for (size_t j = 0; j < kTile; ++j) {
+      TargetAxis<kTile>(x[j], x[kTile + j], x[2 * kTile + j], x[3 * kTile + j], x[4 * kTile + j], x[5 * kTile + j],
+                        p + t * kTile + j, kPixels);
+    }
+  }
+  const V b = hn::LoadU(d, bias);
+  for (size_t r = 0; r < kTile; ++r) {
+    const V* row = p + kPixels * r;
+    V y0 = hn::Add(row[0], b), y1 = hn::Add(row[1], b);
+    V y2 = kPixels > 2 ? hn::Add(row[kPixels > 2 ? 2 : 0], b) : b,
+      y3 = kPixels > 3 ? hn::Add(row[kPixels > 3 ? 3 : 0], b) : b;
+    TransposeBlocks(y0, y1, y2, y3);
+    const auto store = [&](V v, size_t channel) HWY_ATTR {
+      float* to = y + channel * channel_stride + r * row_stride;
+      if constexpr (kExact && kPixels < 4) {
+        StoreParts<kPixels>(v, to, 4 * channel_stride);
+      } else {
+        StoreBlocks(v, to, 4 * channel_stride);
+      }
+    };
+    store(y0, 0);
+    store(y1, 1);
+    store(y2, 2);
+    store(y3, 3);
+  }
+}
+
 template <size_t kTaps>
 void TargetRow(const float* HWY_RESTRICT m, size_t tile_stride, size_t point_stride, size_t tiles,
                const float* HWY_RESTRICT bias, float* HWY_RESTRICT y, size_t channel_stride, size_t row_stride) {
-  const D d;
-  // Pixels are stored four at a time: two tiles of two side by side; of three, the next tile overwrites the fourth.
-  constexpr size_t kTile = winograd_tile(kTaps), kBeside = kTile == 2 ? 2 : 1;
-  for (size_t t = 0; t < tiles; t += kBeside, m += kBeside * tile_stride, y += kBeside * kTile) {
-    const bool alone = kTile != 4 && t + 1 == tiles;  // only kTile pixels are left
-    for (size_t c = 0; c < kWinogradGroup; c += kStep) {
-      V p[4 * kTile];  // kTile rows of four
-      for (size_t s = 0; s < kBeside; ++s) {
-        if (alone && s == 1) break;
-        V x[6 * kTile];  // six rows of kTile
-        for (size_t i = 0; i < 6; ++i) {
-          const float* from = m + s * tile_stride + 6 * i * point_stride + c;
-          const auto load = [&](size_t j) HWY_ATTR { return hn::LoadU(d, from + j * point_stride); };
-          TargetAxis<kTile>(load(0), load(1), load(2), load(3), load(4), load(5), x + kTile * i, 1);
-        }
-        for (size_t j = 0; j < kTile; ++j) {
-          TargetAxis<kTile>(x[j], x[kTile + j], x[2 * kTile + j], x[3 * kTile + j], x[4 * kTile + j], x[5 * kTile + j],
-                            p + s * kTile + j, 4);
-        }
-      }
-      const V b = hn::LoadU(d, bias + c);
-      for (size_t r = 0; r < kTile; ++r) {
-        const bool third = kTile != 2 || !alone;
-        V y0 = hn::Add(p[4 * r], b), y1 = hn::Add(p[4 * r + 1], b), y2 = third ? hn::Add(p[4 * r + 2], b) : b,
-          y3 = kTile != 3 && third ? hn::Add(p[4 * r + 3], b) : b;
-        TransposeBlocks(y0, y1, y2, y3);
-        float* to = y + c * channel_stride + r * row_stride;
-        if (alone) {
-          StoreParts<kTile>(y0, to, 4 * channel_stride);
-          StoreParts<kTile>(y1, to + channel_stride, 4 * channel_stride);
-          StoreParts<kTile>(y2, to + 2 * channel_stride, 4 * channel_stride);
-          StoreParts<kTile>(y3, to + 3 * channel_stride, 4 * channel_stride);
-          continue;
-        }
-        StoreBlocks(y0, to, 4 * channel_stride);
-        StoreBlocks(y1, to + channel_stride, 4 * channel_stride);
-        StoreBlocks(y2, to + 2 * channel_stride, 4 * channel_stride);
-        StoreBlocks(y3, to + 3 * channel_stride, 4 * channel_stride);
-      }
+  constexpr size_t kTile = winograd_tile(kTaps), kTiles = kTile == 2 ? 2 : 1;
+  for (size_t c = 0; c < kWinogradGroup; c += kStep) {
+    const float* from = m + c;
+    float* to = y + c * channel_stride;
+    size_t t = 0;
+    // All but the last of three pixels may write a fourth.
+    for (; t + (kTile == 4 ? 1 : 2) <= tiles; t += kTiles, from += kTiles * tile_stride, to += kTiles * kTile) {
+      TargetTiles<kTile, kTiles, false>(from, tile_stride, point_stride, bias + c, to, channel_stride, row_stride);
     }
+    if (t < tiles) TargetTiles<kTile, 1, true>(from, 0, point_stride, bias + c, to, channel_stride, row_stride);
   }
 }
 
@@ -206,6 +265,9 @@ namespace bnns {
 
 void winograd_gather(const float* from, size_t stride, size_t channels, size_t pixels, float* to) noexcept {
   BNNS_DISPATCH(WinogradGather)(from, stride, channels, pixels, to);
+}
+void winograd_gather_phases(const float* rows, size_t stride, size_t pixels, float* to) noexcept {
+  BNNS_DISPATCH(WinogradGatherPhases)(rows, stride, pixels, to);
 }
 void winograd_source_row(size_t taps, const float* rows, size_t row_stride, size_t tiles, float* v, size_t tile_stride,
                          size_t point_stride) noexcept {

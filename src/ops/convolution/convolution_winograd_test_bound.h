@@ -129,4 +129,85 @@ inline std::vector<double> absolute(const std::vector<float>& values) {
   return v;
 }
 
+// dX of a stride-1 layer is a down map of dY with the channels of W exchanged and its taps flipped.
+inline ConvolutionShape backward_shape(const ConvolutionShape& s) {
+  ConvolutionShape t = s;
+  t.i = s.o, t.ih = s.oh, t.iw = s.ow, t.o = s.i, t.oh = s.ih, t.ow = s.iw;
+  t.top = s.kh - 1 - s.top, t.left = s.kw - 1 - s.left;
+  return t;
+}
+inline std::vector<double> flipped(const ConvolutionShape& s, const std::vector<double>& w) {
+  std::vector<double> result(w.size());
+  const size_t taps = s.kh * s.kw;
+  for (size_t j = 0; j < w.size(); ++j) {
+    result[(j / taps % s.i * s.o + j / taps / s.i) * taps + j % taps] = w[j - j % taps + taps - 1 - j % taps];
+  }
+  return result;
+}
+
+// The large image of a map with a stride of 2 as four channels for each, and where weight j goes.
+inline ConvolutionShape phased(const ConvolutionShape& s) {
+  ConvolutionShape t = s;
+  t.i = 4 * s.i, t.kh = (s.kh + 1) / 2, t.kw = (s.kw + 1) / 2, t.sy = t.sx = 1, t.top = t.left = 0;
+  t.ih = s.oh + t.kh - 1, t.iw = s.ow + t.kw - 1;
+  return t;
+}
+inline std::vector<double> phased_image(const ConvolutionShape& s, const std::vector<double>& x) {
+  const ConvolutionShape t = phased(s);
+  std::vector<double> result(t.x_count());
+  for (size_t j = 0; j < result.size(); ++j) {
+    const size_t plane = j / (t.ih * t.iw), row = 2 * (j / t.iw % t.ih) + plane % 4 / 2 - s.top;
+    const size_t column = 2 * (j % t.iw) + plane % 2 - s.left;  // wraps: then too large
+    if (row < s.ih && column < s.iw) result[j] = x[(plane / 4 * s.ih + row) * s.iw + column];
+  }
+  return result;
+}
+inline size_t phased_weight(const ConvolutionShape& s, size_t j) {
+  const ConvolutionShape t = phased(s);
+  const size_t ky = j / s.kw % s.kh, kx = j % s.kw, channel = 4 * (j / (s.kh * s.kw)) + ky % 2 * 2 + kx % 2;
+  return (channel * t.kh + ky / 2) * t.kw + kx / 2;
+}
+
+// S for every element of Y, dX and dW of a layer; empty for passes that are not Winograd's.
+struct Spreads {
+  std::vector<double> y, dx, dw;
+  size_t phases, tiles;  // tiles: of dW
+
+  // All absolute. y (transposed: dX) is always made.
+  Spreads(const ConvolutionShape& s, const std::vector<double>& x, const std::vector<double>& w,
+          const std::vector<double>& dy, bool up, bool gradient)
+      : phases(s.sy * s.sx) {
+    // The transposed layer runs the same maps the other way round.
+    ConvolutionShape down = s;
+    std::vector<double> down_w = w;
+    const size_t taps = s.kh * s.kw;
+    const auto exchanged = [&](size_t j) { return (j / taps % s.i * s.o + j / taps / s.i) * taps + j % taps; };
+    if (s.transposed) {
+      down.transposed = false, std::swap(down.i, down.o), std::swap(down.ih, down.oh), std::swap(down.iw, down.ow);
+      for (size_t j = 0; j < w.size(); ++j) down_w[exchanged(j)] = w[j];
+    }
+    const auto &large = s.transposed ? dy : x, &small = s.transposed ? x : dy;
+    auto &to_down = s.transposed ? dx : y, &to_up = s.transposed ? y : dx;
+    const bool two = s.sy == 2;
+    const ConvolutionShape plain = two ? phased(down) : down;
+    const std::vector<double> plain_large = two ? phased_image(down, large) : large;
+    std::vector<double> plain_w = down_w;
+    if (two) {
+      plain_w.assign(plain.w_count(), 0.0);
+      for (size_t j = 0; j < down_w.size(); ++j) plain_w[phased_weight(down, j)] = down_w[j];
+    }
+    to_down = spread(plain, plain_large, plain_w);
+    if (up) to_up = spread(backward_shape(down), small, flipped(down, down_w));
+    const size_t tile = winograd_tile(plain.kh);
+    tiles = s.n * ((plain.oh + tile - 1) / tile) * ((plain.ow + tile - 1) / tile);
+    if (!gradient) return;
+    const auto sums = spread_weights(plain, plain_large, small);
+    dw.resize(w.size());
+    for (size_t j = 0; j < w.size(); ++j) {
+      const size_t k = s.transposed ? exchanged(j) : j;
+      dw[j] = sums[two ? phased_weight(down, k) : k];
+    }
+  }
+};
+
 }  // namespace bnns::testing

@@ -16,7 +16,7 @@ constexpr size_t kDepth = 512;           // tiles of one product
 }  // namespace
 
 bool is_winograd_gradient(const ConvolutionMap& map, size_t batch) {
-  return isa() != Isa::baseline &&
+  return isa() != Isa::baseline && map.y.kernel == 3 && map.x.kernel == 3 &&
          is_winograd(down_axis(map.y), down_axis(map.x), map.groups, map.small_channels, map.large_channels, batch);
 }
 

@@ -47,13 +47,13 @@ HWY_INLINE void WeightAxis(const V* HWY_RESTRICT g, size_t step, V& u0, V& u1, V
   }
 }
 
-// The weights of kLanes rows, lane by lane.
+// The weights of kLanes rows, lane by lane, of one phase.
 template <size_t kTaps>
-HWY_INLINE void LoadWeights(const WinogradWeights& w, const float* from, size_t rows, V* HWY_RESTRICT g) {
+HWY_INLINE void LoadWeights(const WinogradWeights& w, const float* from, size_t phase, size_t rows, V* HWY_RESTRICT g) {
   const D d;
   constexpr size_t kAll = kTaps * kTaps;
   constexpr ptrdiff_t kRow = kTaps;
-  const bool forward = w.y == kRow && w.x == 1, backward = w.y == -kRow && w.x == -1;
+  const bool forward = w.step == 1 && w.y == kRow && w.x == 1, backward = w.y == -kRow && w.x == -1;
   if (rows == kLanes && (forward || backward)) {
     const float* first = forward ? from : from - (kAll - 1);
     for (size_t t = 0; t + 4 <= kAll; t += 4) LoadColumns(first + t, w.row, g[t], g[t + 1], g[t + 2], g[t + 3]);
@@ -72,8 +72,10 @@ HWY_INLINE void LoadWeights(const WinogradWeights& w, const float* from, size_t 
   }
   HWY_ALIGN float some[kLanes];
   for (size_t t = 0; t < kAll; ++t) {
-    const float* at = from + static_cast<ptrdiff_t>(t / kTaps) * w.y + static_cast<ptrdiff_t>(t % kTaps) * w.x;
-    for (size_t r = 0; r < kLanes; ++r) some[r] = r < rows ? at[static_cast<ptrdiff_t>(r) * w.row] : 0.0f;
+    const size_t ky = w.step * (t / kTaps) + phase / 2, kx = w.step * (t % kTaps) + phase % 2;
+    const size_t there = w.step == 1 || (ky < w.taps_y && kx < w.taps_x) ? rows : 0;
+    const float* at = from + static_cast<ptrdiff_t>(ky) * w.y + static_cast<ptrdiff_t>(kx) * w.x;
+    for (size_t r = 0; r < kLanes; ++r) some[r] = r < there ? at[static_cast<ptrdiff_t>(r) * w.row] : 0.0f;
     g[t] = hn::Load(d, some);
   }
 }
@@ -87,14 +89,15 @@ void WeightBlock(const WinogradWeights& w, size_t rows, size_t depth, float* HWY
   for (size_t r = 0; r < kWinogradColumns; r += kLanes) {
     float* to = u + r / kPanel * kPanel * depth + r % kPanel;
     const float* from = w.data + static_cast<ptrdiff_t>(r) * w.row;
+    const size_t phases = w.step * w.step;
     const size_t some = r < rows ? HWY_MIN(kLanes, rows - r) : 0;
-    for (size_t k = 0; k < depth; ++k, to += kPanel, from += w.depth) {
+    for (size_t k = 0; k < depth; ++k, to += kPanel, from += k % phases == 0 ? w.depth : 0) {
       V g[kTaps * kTaps], t[6 * kTaps];
       // Kernels are far apart along the rows or along the depth: more streams than the hardware follows.
       for (size_t i = 0; i < kLanes; ++i) {
         hwy::Prefetch(from + static_cast<ptrdiff_t>(i) * w.row + kDepthAhead * w.depth);
       }
-      LoadWeights<kTaps>(w, from, some, g);
+      LoadWeights<kTaps>(w, from, k % phases, some, g);
       for (size_t j = 0; j < kTaps; ++j) {
         V* HWY_RESTRICT x = t + j;
         WeightAxis<kTaps>(g + j, kTaps, x[0], x[kTaps], x[2 * kTaps], x[3 * kTaps], x[4 * kTaps], x[5 * kTaps]);
