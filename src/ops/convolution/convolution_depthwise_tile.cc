@@ -164,7 +164,8 @@ bool run_window(const PatchAxis& y, const PatchAxis& x, const ConvolutionMap& ma
   for (ptrdiff_t k = 0; k < 9; ++k) {
     plan.weight[k] = (wy.kernel + k / 3 * wy.kernel_step) * w.y + (wx.kernel + k % 3 * wx.kernel_step) * w.x;
   }
-  const DepthwiseWindow window = make_window(y, wy, wx, source);
+  DepthwiseWindow window = make_window(y, wy, wx, source);
+  window.far = planes_are_far(map, batch);
   run_bands(
       plan, map, batch, source, target, w, scratch, threads,
       [&](size_t u0, size_t u1) { return window_rows(y, wy, u0, u1); },

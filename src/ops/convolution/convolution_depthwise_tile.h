@@ -25,6 +25,13 @@ bool depthwise_tile_weights(const ConvolutionMap& map, size_t batch, const Image
 
 // ---- kernels ------------------------------------------------------------------------------------------------------
 
+// Planes in memory, for asking for their lines ahead.
+struct DepthwisePlanes {
+  const float* first = nullptr;
+  size_t plane_stride = 0, row_stride = 0;
+  const float* next = nullptr;  // what will be read after them, or null: what follows them
+};
+
 // Source planes as a map with 3x3 taps sees them: tap (ky, kx) of pixel (u, v) is row step * u + ky + top, column
 // step * v + kx + left; zero outside the plane.
 struct DepthwiseWindow {
@@ -34,6 +41,10 @@ struct DepthwiseWindow {
   ptrdiff_t top = 0, left = 0;
   int step = 1;
   const float* zeros = nullptr;  // width of them
+  bool far = false;              // planes come from memory, not from a cache
+  const float* next = nullptr;   // as above
+  DepthwisePlanes planes() const { return {x, plane_stride, static_cast<size_t>(row_stride), next}; }
+  size_t samples = 1, sample_stride = 0;  // dot products: a plane of each before the next one
 };
 
 // Small planes as the large ones see them over a stride of 2: pixel 2 p + phase gathers taps_y[phase] rows from
@@ -70,6 +81,8 @@ struct DepthwiseGradient {
   const float* g = nullptr;  // where row 0 of the first plane would be
   size_t plane_stride = 0, row_stride = 0;
   float* lanes = nullptr;
+  size_t sample_stride = 0;
+  const float* next = nullptr;  // as above
 };
 void depthwise_dots(const DepthwiseWindow& source, size_t planes, Range rows, size_t pixels,
                     const DepthwiseGradient& gradient) noexcept;

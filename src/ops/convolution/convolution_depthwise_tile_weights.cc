@@ -10,6 +10,8 @@ namespace {
 constexpr size_t kDotPixels = 4096;   // summed in float before the double: 256 per lane
 constexpr size_t kDotChannels = 8;    // of a task at least; their planes of one sample lie side by side
 constexpr size_t kDotFloats = 16384;  // that a task reads in a row, where planes are small
+constexpr size_t kDotSamples = 4;     // whose planes share a load and a store of the lanes, where they are small
+constexpr size_t kSmallPlane = 64;    // pixels
 
 }  // namespace
 
@@ -33,7 +35,8 @@ bool depthwise_tile_weights(const ConvolutionMap& map, size_t batch, const Image
   ScratchShelf::Lease room(scratch, scratch_bytes(threads, floats, zeros_floats));
   std::fill_n(room.as<float>(), zeros_floats, 0.0f);
   DepthwiseWindow window = make_window(y, wy, wx, large);
-  window.zeros = room.as<float>();
+  window.zeros = room.as<float>(), window.sample_stride = large.batch_stride;
+  window.far = planes_are_far(map, batch);
   const bool together = large.plain() && small.plain();
   parallel_for(tasks, threads, [&](size_t task, size_t worker) {
     const size_t c0 = task * channels, c1 = std::min(map.groups, c0 + channels);
@@ -43,7 +46,11 @@ bool depthwise_tile_weights(const ConvolutionMap& map, size_t batch, const Image
     std::fill_n(lanes, channels * (kLanes + kSums), 0.0f);
     DepthwiseWindow plane = window;
     size_t pending = 0;  // pixels in the lanes
-    for (size_t n = 0; n < batch; ++n) {
+    size_t samples = 1;
+    for (size_t n = 0; n < batch; n += samples) {
+      if (together && y.pixels * x.pixels <= kSmallPlane) {
+        samples = std::min({kDotSamples, batch - n, div_up(kDotPixels - pending, y.pixels * x.pixels)});
+      }
       for (size_t u0 = 0; u0 < y.pixels; u0 += band) {
         const size_t u1 = std::min(y.pixels, u0 + band);
         const Range rows = window_rows(y, wy, u0, u1);
@@ -52,11 +59,16 @@ bool depthwise_tile_weights(const ConvolutionMap& map, size_t batch, const Image
           plane.x = source_rows(large, n, c, rows.begin, rows.end, wx.used, large_rows, &plane.row_stride);
           ptrdiff_t g_stride;
           const float* g = source_rows(small, n, c, u0, u1, x.pixels, small_rows, &g_stride);
-          depthwise_dots(plane, planes, {u0, u1}, x.pixels,
-                         {g, small.tensor->stride[2], static_cast<size_t>(g_stride), lanes + (c - c0) * kLanes});
+          DepthwiseGradient gradient{g, small.tensor->stride[2], static_cast<size_t>(g_stride),
+                                     lanes + (c - c0) * kLanes, small.batch_stride};
+          const bool more = together && n + samples < batch;
+          plane.next = more ? large.plain_at(n + samples, c, 0) : nullptr;
+          gradient.next = more ? small.plain_at(n + samples, c, 0) : nullptr;
+          plane.samples = samples;
+          depthwise_dots(plane, planes, {u0, u1}, x.pixels, gradient);
         }
-        pending += (u1 - u0) * x.pixels;
-        if (pending < kDotPixels && (n + 1 < batch || u1 < y.pixels)) continue;
+        pending += samples * (u1 - u0) * x.pixels;
+        if (pending < kDotPixels && (n + samples < batch || u1 < y.pixels)) continue;
         for (size_t c = 0; c < c1 - c0; ++c) depthwise_dot_sums(lanes + c * kLanes, sums + c * kSums / 2);
         pending = 0;
       }

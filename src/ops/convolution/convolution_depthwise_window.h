@@ -59,6 +59,12 @@ inline size_t threads_for_planes(size_t threads, const ConvolutionMap& map, size
   return threads_for(threads, batch * map.groups, batch * map.groups * pixels * sizeof(float));
 }
 
+// Whether the images of a batch pass the caches.
+inline bool planes_are_far(const ConvolutionMap& map, size_t batch) {
+  constexpr size_t kFarBytes = 4u << 20;
+  return batch * map.groups * (map.y.large * map.x.large + map.y.small * map.x.small) * sizeof(float) >= kFarBytes;
+}
+
 // Rows [low, high) of a source, inside it.
 inline Range rows_inside(ptrdiff_t low, ptrdiff_t high, size_t extent) {
   const auto end = static_cast<ptrdiff_t>(extent);

@@ -61,6 +61,10 @@ std::vector<NamedShape> shapes() {
       {"scatter transposed", make_shape(8, 12, 9, 9, 4, 5, 1, 0, 1, 1, true)},
   };
   all[all.size() - 3].shape.oh -= 2, all[all.size() - 3].shape.ow -= 1;
+  // Depthwise: 4 MB, which are asked for ahead; small planes of several samples at a time, more than the lanes take.
+  all.push_back({"dw from memory", make_shape(12, 3, 120, 130, 3, 3, 1, 1, 3)});
+  all.push_back({"dw from memory, s2", make_shape(16, 3, 140, 130, 3, 3, 2, 1, 3)});
+  all.push_back({"dw 7x7, many samples", make_shape(91, 3, 7, 7, 3, 3, 1, 1, 3)});
   all.push_back({"few, planes of whole vectors", make_shape(3, 1, 28, 28, 6, 5, 1, 2)});
   all.push_back({"few, tall tiles", rectangle(8, 20, 12, 12, 27, 5, 6, 1, 0, 0)});
   all.push_back({"few, one sample", make_shape(1, 1, 28, 28, 20, 5, 1, 0)});
@@ -173,6 +177,30 @@ TEST(ConvolutionDirect, SameBitsForPaddedRows) {
     for (float& e : expected) e = e + 0.0f;  // a sum added to zero: -0 becomes 0
     EXPECT_TRUE(same_bits(dxs, expected)) << "dx";
   }
+}
+
+// Elements that do not lie side by side are gathered sample by sample, dense ones are read several samples at a time:
+// the same sums.
+TEST(ConvolutionDirect, SameBitsForSpacedElements) {
+  const ConvolutionShape s = make_shape(91, 5, 7, 7, 5, 3, 1, 1, 5);
+  Random random(6);
+  const auto x = random.normals(s.x_count()), w = random.normals(s.w_count()), dy = random.normals(s.y_count());
+  const auto want = run_convolution(s, x, w, {}, dy, 1);
+  std::vector<float> xs(2 * x.size(), poison());
+  for (size_t j = 0; j < x.size(); ++j) xs[2 * j] = x[j];
+  ConvolutionLayer layer(s, w.data(), nullptr);
+  BNNSNDArrayDescriptor& i = layer.parameters.i_desc;
+  i.stride[0] = 2, i.stride[1] = 2 * s.iw, i.stride[2] = 2 * s.iw * s.ih;
+  const auto filter = layer.make();
+  std::vector<float> dw(s.w_count());
+  auto dw_desc = layer.parameters.w_desc, dy_desc = layer.parameters.o_desc;
+  auto dys = dy;
+  dw_desc.data = dw.data(), dy_desc.data = dys.data();
+  ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), s.n, xs.data(), 2 * s.i * s.ih * s.iw, nullptr, 0, nullptr, 0,
+                                         &dy_desc, s.o * s.oh * s.ow, &dw_desc, nullptr),
+            0)
+      << BNNSExtLastError();
+  EXPECT_TRUE(same_bits(dw, want.dw));
 }
 
 // Targets of 4 MB go around the caches: the same bits as sample by sample, which do not.
