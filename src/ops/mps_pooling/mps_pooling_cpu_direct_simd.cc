@@ -14,6 +14,8 @@
 #include "src/ops/mps_pooling/mps_pooling_cpu_columns-inl.h"
 #include "src/ops/mps_pooling/mps_pooling_cpu_halves-inl.h"
 #include "src/ops/mps_pooling/mps_pooling_cpu_plane-inl.h"
+#include "src/ops/mps_pooling/mps_pooling_cpu_routes-inl.h"
+#include "src/ops/mps_pooling/mps_pooling_cpu_sums-inl.h"
 #include "src/simd/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -54,12 +56,23 @@ HWY_NOINLINE void RunDirectPlanes(const DirectPlan& p, const PoolBackward& e, Ra
   if (p.stream) hwy::FlushStream();
 }
 
+// Which kernel takes small planes: gradients of maxima, other gradients; forward f32, maxima of f16, sums of f16.
+template <typename T, PoolKind kKind, bool kBackward>
+struct SmallKernel {
+  static constexpr bool kMax = kKind == PoolKind::max, kHalf = sizeof(T) == 2;
+  using Sums = SumPlane<T, kMax ? PoolKind::average : kKind, kBackward>;
+  using Backward = std::conditional_t<kMax, RoutePlane<T>, Sums>;
+  using Halves = std::conditional_t<kMax, HalfMaxPlane, Sums>;
+  using Forward = std::conditional_t<kHalf, Halves, ColumnPlane<kKind>>;
+  using Type = std::conditional_t<kBackward, Backward, Forward>;
+};
+
 template <typename T, PoolKind kKind, bool kBackward>
 void RunDirectWindows(const DirectPlan& p, const PoolBackward& e, Range planes, float* scratch) {
   using Halves = DirectPlane<T, kKind, 2, 2, kBackward>;
   using Overlapping = DirectPlane<T, kKind, 3, 2, kBackward>;
   using Dense = DirectPlane<T, kKind, 3, 1, kBackward>;
-  using Small = std::conditional_t<sizeof(T) == 2, HalfPlane<kKind, kBackward>, ColumnPlane<kKind, kBackward>>;
+  using Small = typename SmallKernel<T, kKind, kBackward>::Type;
   if (p.kernel == 2) return RunDirectPlanes<T, Halves, kBackward>(p, e, planes, scratch);
   if (p.stride == 2) return RunDirectPlanes<T, Overlapping, kBackward>(p, e, planes, scratch);
   if (p.small) return RunDirectPlanes<T, Small, kBackward>(p, e, planes, scratch);
