@@ -172,7 +172,8 @@ TEST(ConvolutionBugClasses, BC15_EveryLayoutGivesTheSameBits) {
                               {"winograd, transposed", make_shape(1, 35, 6, 9, 32, 3, 1, 1, 1, 1, true)},
                               {"winograd 5x5", make_shape(4, 17, 9, 11, 23, 5, 1, 2)},
                               {"winograd 4x4", make_shape(4, 17, 10, 11, 23, 4, 1, 1)},
-                              {"winograd, stride 2", make_shape(4, 3, 33, 30, 32, 7, 2, 3)},
+                              {"winograd, stride 2", make_shape(8, 3, 33, 30, 32, 7, 2, 3)},
+                              {"winograd, from the small side", make_shape(8, 13, 11, 12, 33, 5, 1, 0)},
                               {"one by one, stride 2", make_shape(2, 12, 14, 14, 9, 1, 2, 0)},
                               {"depthwise", make_shape(2, 7, 12, 35, 7, 3, 1, 1, 7)},
                               {"depthwise, stride 2", make_shape(2, 7, 15, 37, 7, 3, 2, 1, 7)},
@@ -310,7 +311,8 @@ TEST(ConvolutionBugClasses, BC16_NoPathIsLessAccurate) {
         make_shape(2, 12, 9, 10, 15, 3, 1, 1, 3), make_shape(2, 8, 12, 12, 8, 4, 2, 1, 1, 1, true),
         make_shape(4, 20, 12, 14, 50, 5, 1, 0), make_shape(4, 16, 12, 14, 32, 4, 1, 0),
         make_shape(4, 3, 40, 41, 64, 7, 2, 0), make_shape(4, 16, 20, 21, 16, 9, 2, 0),
-        make_shape(4, 16, 12, 14, 32, 5, 1, 2), make_shape(4, 3, 40, 41, 64, 7, 2, 3)}) {
+        make_shape(4, 16, 12, 14, 32, 5, 1, 2), make_shape(8, 3, 40, 41, 64, 7, 2, 3),
+        make_shape(8, 20, 12, 12, 50, 5, 1, 0)}) {
     const Measure m(s);
     // A pixel in a corner has the terms of k - pad taps on each axis, but the error of its whole tile.
     const double border = double(s.kh) / double(s.kh - s.top);

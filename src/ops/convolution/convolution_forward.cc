@@ -11,6 +11,7 @@
 #include "src/ops/convolution/convolution_few.h"
 #include "src/ops/convolution/convolution_lanes.h"
 #include "src/ops/convolution/convolution_winograd.h"
+#include "src/ops/convolution/convolution_winograd_scatter.h"
 
 namespace bnns {
 // f32 in a layout with constant strides is read in place; anything else becomes dense (O, I / groups, kh, kw).
@@ -79,6 +80,9 @@ void ConvolutionFilter::run_up(size_t batch, const ImageSource& source, const Im
                                const WeightView& w) {
   const ConvolutionMap& m = problem_.map;
   if (is_depthwise(m)) return depthwise_up(m, batch, source, target, w, scratch_, options_.n_threads);
+  if (!target.sink && winograd_scatter_accepts(m, batch)) {
+    return winograd_scatter(m, batch, source, target, w, scratch_, options_.n_threads);
+  }
   if (!target.sink && few_phases_accepts(m, batch)) {
     return few_phases(m, batch, source, target, w, scratch_, options_.n_threads);
   }

@@ -38,6 +38,7 @@ struct WinogradWeights {
   const float* data = nullptr;
   ptrdiff_t row = 0, depth = 0, y = 0, x = 0;
   size_t step = 1, taps_y = 0, taps_x = 0;  // of the kernel as it is
+  bool phased_rows = false;                 // not k but row is phase row % 4 of channel row / 4
 };
 
 // 32 rows (`rows` of them are there, the others become 0) by `depth`: each point as panels of B for the tile kernel of
@@ -49,6 +50,17 @@ void winograd_weight_block(Isa isa, size_t taps, const WinogradWeights& w, size_
 // m * tiles pixels of 16 planes, plus 16 biases. Writes all of them and nothing else.
 void winograd_target_row(size_t taps, const float* m, size_t tile_stride, size_t point_stride, size_t tiles,
                          const float* bias, float* y, size_t channel_stride, size_t row_stride) noexcept;
+
+// The transpose of the map: from small pixels' Z (below) to large pixels, B M B' (convolution_winograd_scatter.h).
+
+// `tiles` neighbouring tiles of 16 channels of M to six rows of 6 * tiles points of x, row_stride floats apart; added
+// to what the first r - 1 rows hold.
+void winograd_scatter_tiles(size_t taps, const float* m, size_t tile_stride, size_t point_stride, size_t tiles,
+                            float* rows, size_t row_stride) noexcept;
+// One of these rows to m * tiles + r - 1 pixels of 16 channels.
+void winograd_scatter_row(size_t taps, const float* row, size_t tiles, float* to) noexcept;
+// The inverse of winograd_gather_phases.
+void winograd_scatter_phases(const float* from, size_t pixels, float* rows, size_t stride) noexcept;
 
 // The weight gradient: Z = A y A' of m x m target pixels, dW = G' (sum over tiles of V * Z) G.
 

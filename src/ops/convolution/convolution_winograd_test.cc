@@ -6,6 +6,7 @@
 
 #include "src/ops/convolution/convolution.h"
 #include "src/ops/convolution/convolution_test_layer.h"
+#include "src/ops/convolution/convolution_winograd_scatter.h"
 #include "src/ops/convolution/convolution_winograd_test_bound.h"
 #include "src/ops/convolution/convolution_winograd_weights.h"
 
@@ -54,9 +55,26 @@ std::vector<NamedShape> down_cases() {
   };
 }
 
+// The up map is computed from the side of the small image.
+std::vector<NamedShape> scatter_cases() {
+  return {
+      {"scatter 5x5", make_shape(8, 20, 12, 12, 50, 5, 1, 0)},
+      {"scatter 5x5, odd", make_shape(9, 13, 9, 12, 33, 5, 1, 0)},
+      {"scatter 4x4", make_shape(8, 14, 9, 9, 34, 4, 1, 0)},
+      {"scatter 7x7 s2", make_shape(8, 3, 20, 26, 64, 7, 2, 3)},
+      {"scatter 7x7 s2, odd", make_shape(8, 5, 21, 17, 33, 7, 2, 2)},
+      {"scatter 8x8 s2, three groups", make_shape(8, 11, 16, 18, 32, 8, 2, 3)},
+      {"scatter 7x7 s2, long rows", make_shape(8, 3, 8, 362, 32, 7, 2, 3)},
+      {"scatter, several rows of tiles", make_shape(8, 3, 50, 70, 32, 7, 2, 3)},
+      {"scatter 5x5 transposed", make_shape(8, 34, 8, 9, 13, 5, 1, 0, 1, 1, true)},
+      {"scatter 7x7 s2 transposed", make_shape(8, 32, 10, 11, 7, 7, 2, 3, 1, 1, true)},
+  };
+}
+
 std::vector<NamedShape> all_cases() {
   auto all = cases();
   for (const NamedShape& c : down_cases()) all.push_back(c);
+  for (const NamedShape& c : scatter_cases()) all.push_back(c);
   return all;
 }
 
@@ -81,8 +99,14 @@ std::vector<float> rough(Random& random, size_t n) {
 }
 
 TEST(Winograd, CasesUseIt) {
-  for (const NamedShape& c : all_cases()) EXPECT_TRUE(is_down(map_of(c.shape), c.shape.n)) << c.name;
-  for (const NamedShape& c : cases()) EXPECT_TRUE(is_up(map_of(c.shape), c.shape.n)) << c.name;
+  for (const NamedShape& c : cases()) {
+    EXPECT_TRUE(is_down(map_of(c.shape), c.shape.n)) << c.name;
+    EXPECT_TRUE(is_up(map_of(c.shape), c.shape.n)) << c.name;
+  }
+  for (const NamedShape& c : down_cases()) EXPECT_TRUE(is_down(map_of(c.shape), c.shape.n)) << c.name;
+  for (const NamedShape& c : scatter_cases()) {
+    EXPECT_TRUE(winograd_scatter_accepts(map_of(c.shape), c.shape.n)) << c.name;
+  }
 }
 
 // |error| <= eps (channels + 24) S, and on data without cancellation the bound of the other ways, which those passes
@@ -90,7 +114,9 @@ TEST(Winograd, CasesUseIt) {
 TEST(Winograd, WithinTheBound) {
   const double eps = std::numeric_limits<float>::epsilon();
   for (const bool hard : {false, true}) {
-    for (const NamedShape& c : all_cases()) {
+    auto all = all_cases();
+    all.push_back({"scatter around the caches", make_shape(8, 3, 210, 212, 32, 7, 2, 3)});
+    for (const NamedShape& c : all) {
       const ConvolutionShape& s = c.shape;
       const bool large = s.x_count() > 100000;  // the reference takes seconds
       if (hard && large) continue;
@@ -101,7 +127,8 @@ TEST(Winograd, WithinTheBound) {
       const auto want = ref::convolution_backward(s, widen(x), widen(w), widen(dy));
       const ConvolutionMap map = map_of(s);
       const auto ab = absolute(b);
-      const Spreads spreads(s, absolute(x), absolute(w), absolute(dy), is_up(map, s.n), is_winograd_gradient(map, s.n));
+      const Spreads spreads(s, absolute(x), absolute(w), absolute(dy), is_down(map, s.n), is_up(map, s.n),
+                            winograd_scatter_accepts(map, s.n), is_winograd_gradient(map, s.n));
       std::vector<double> size_y;
       ref::ConvolutionGradients size;
       if (!large) {
@@ -112,10 +139,12 @@ TEST(Winograd, WithinTheBound) {
         SCOPED_TRACE(c.name);
         const auto got = run_convolution(s, x, w, b, dy);
         const auto& [spread_y, spread_dx, spread_dw, phases, tiles] = spreads;
+        // The channels that are summed over: only those of the large image have phases.
+        const size_t n_y = s.i * (s.transposed ? 1 : phases), n_dx = s.o * (s.transposed ? phases : 1);
         const auto bound_y = [&](size_t j) {
-          return eps * double(s.i * phases + 24) * (spread_y[j] + ab[j / (s.oh * s.ow) % s.o]);
+          return eps * double(n_y + 24) * (spread_y[j] + ab[j / (s.oh * s.ow) % s.o]);
         };
-        const auto bound_dx = [&](size_t j) { return eps * double(s.o * phases + 24) * spread_dx[j]; };
+        const auto bound_dx = [&](size_t j) { return eps * double(n_dx + 24) * spread_dx[j]; };
         const auto bound_dw = [&](size_t j) { return eps * double(tiles + 24) * spread_dw[j]; };
         if (!spread_y.empty()) {
           EXPECT_TRUE(within(got.y, want_y, s.y_count(), bound_y)) << "y";
@@ -178,7 +207,8 @@ TEST(Winograd, SinksGetWhatTheTargetGets) {
   for (const NamedShape& c : all_cases()) {
     const ConvolutionShape& s = c.shape;
     SCOPED_TRACE(c.name);
-    if (s.transposed && s.sy == 2) continue;  // forward is not Winograd's
+    if (s.transposed && winograd_scatter_accepts(map_of(s), s.n)) continue;  // sinks go another way
+    if (s.transposed && s.sy == 2) continue;
     Random random(9);
     const auto x = random.normals(s.x_count()), w = random.normals(s.w_count()), b = random.normals(s.o);
     ConvolutionLayer layer(s, w.data(), b.data(), BNNSActivationFunctionTanh);

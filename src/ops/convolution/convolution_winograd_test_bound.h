@@ -168,14 +168,53 @@ inline size_t phased_weight(const ConvolutionShape& s, size_t j) {
   return (channel * t.kh + ky / 2) * t.kw + kx / 2;
 }
 
+// S of the up map from the side of the small image, for a stride of 1: |B| (|U| |A| |small| |A'|) |B'|, overlapping
+// tiles added up. The large image has all pixels that tiles reach, `pad` not taken off.
+inline std::vector<double> spread_scatter(const ConvolutionShape& s, const std::vector<double>& small,
+                                          const std::vector<double>& w, size_t* height, size_t* width) {
+  const AbsoluteTransforms f(s.kh);
+  const size_t taps = s.kh, all = taps * taps, tile = f.tile;
+  *height = (s.oh + tile - 1) / tile * tile + taps - 1, *width = (s.ow + tile - 1) / tile * tile + taps - 1;
+  std::vector<double> u(s.o * s.i * 36), large(s.n * s.i * *height * *width), z(s.o * 36);
+  for (size_t k = 0; k < u.size(); ++k) {
+    for (size_t r = 0; r < all; ++r) u[k] += f.g[k % 36 / 6][r / taps] * f.g[k % 6][r % taps] * w[k / 36 * all + r];
+  }
+  for (size_t n = 0; n < s.n; ++n) {
+    for (size_t ty = 0; ty < s.oh; ty += tile) {
+      for (size_t tx = 0; tx < s.ow; tx += tile) {
+        std::fill(z.begin(), z.end(), 0.0);
+        for (size_t k = 0; k < z.size(); ++k) {
+          for (size_t r = 0; r < tile * tile; ++r) {
+            const size_t row = ty + r / tile, column = tx + r % tile;
+            if (row >= s.oh || column >= s.ow) continue;
+            z[k] += f.a[r / tile][k % 36 / 6] * f.a[r % tile][k % 6] *
+                    small[((n * s.o + k / 36) * s.oh + row) * s.ow + column];
+          }
+        }
+        for (size_t i = 0; i < s.i; ++i) {
+          double m[36] = {}, rows[36] = {};
+          for (size_t k = 0; k < s.o * 36; ++k) m[k % 36] += u[(k / 36 * s.i + i) * 36 + k % 36] * z[k];
+          for (size_t r = 0; r < 216; ++r) rows[r / 6] += f.b[r % 6][r / 36] * m[r % 6 * 6 + r / 6 % 6];
+          for (size_t r = 0; r < 216; ++r) {
+            const size_t row = ty + r / 36, column = tx + r / 6 % 6;
+            large[((n * s.i + i) * *height + row) * *width + column] +=
+                f.b[r % 6][r / 6 % 6] * rows[r / 36 * 6 + r % 6];
+          }
+        }
+      }
+    }
+  }
+  return large;
+}
+
 // S for every element of Y, dX and dW of a layer; empty for passes that are not Winograd's.
 struct Spreads {
   std::vector<double> y, dx, dw;
   size_t phases, tiles;  // tiles: of dW
 
-  // All absolute. y (transposed: dX) is always made.
+  // All absolute.
   Spreads(const ConvolutionShape& s, const std::vector<double>& x, const std::vector<double>& w,
-          const std::vector<double>& dy, bool up, bool gradient)
+          const std::vector<double>& dy, bool is_down, bool up, bool scatter, bool gradient)
       : phases(s.sy * s.sx) {
     // The transposed layer runs the same maps the other way round.
     ConvolutionShape down = s;
@@ -196,8 +235,19 @@ struct Spreads {
       plain_w.assign(plain.w_count(), 0.0);
       for (size_t j = 0; j < down_w.size(); ++j) plain_w[phased_weight(down, j)] = down_w[j];
     }
-    to_down = spread(plain, plain_large, plain_w);
+    if (is_down) to_down = spread(plain, plain_large, plain_w);
     if (up) to_up = spread(backward_shape(down), small, flipped(down, down_w));
+    if (scatter) {
+      size_t height = 0, width = 0;
+      const auto all = spread_scatter(plain, small, plain_w, &height, &width);
+      to_up.resize(down.x_count());
+      for (size_t j = 0; j < to_up.size(); ++j) {
+        const size_t row = j / down.iw % down.ih + s.top, column = j % down.iw + s.left,
+                     plane = j / (down.ih * down.iw);
+        const size_t phase = row % s.sy * s.sx + column % s.sx;
+        to_up[j] = all[((plane * phases + phase) * height + row / s.sy) * width + column / s.sx];
+      }
+    }
     const size_t tile = winograd_tile(plain.kh);
     tiles = s.n * ((plain.oh + tile - 1) / tile) * ((plain.ow + tile - 1) / tile);
     if (!gradient) return;

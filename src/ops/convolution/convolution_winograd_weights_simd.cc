@@ -3,7 +3,20 @@
 
 #include <hwy/cache_control.h>
 
+#include <algorithm>
+
 #include "src/ops/convolution/convolution_winograd_kernels.h"
+
+#ifndef BNNS_WINOGRAD_WEIGHT_LANES  // this file is included once per target
+#define BNNS_WINOGRAD_WEIGHT_LANES
+namespace bnns {
+
+// Weights that do not lie side by side: to[tap * lanes + row], of one phase of the kernel.
+void winograd_weight_lanes(const WinogradWeights& w, const float* from, size_t phase, size_t rows, size_t taps,
+                           size_t lanes, float* to);
+
+}  // namespace bnns
+#endif
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/ops/convolution/convolution_winograd_weights_simd.cc"
@@ -70,14 +83,9 @@ HWY_INLINE void LoadWeights(const WinogradWeights& w, const float* from, size_t 
     }
     return;
   }
-  HWY_ALIGN float some[kLanes];
-  for (size_t t = 0; t < kAll; ++t) {
-    const size_t ky = w.step * (t / kTaps) + phase / 2, kx = w.step * (t % kTaps) + phase % 2;
-    const size_t there = w.step == 1 || (ky < w.taps_y && kx < w.taps_x) ? rows : 0;
-    const float* at = from + static_cast<ptrdiff_t>(ky) * w.y + static_cast<ptrdiff_t>(kx) * w.x;
-    for (size_t r = 0; r < kLanes; ++r) some[r] = r < there ? at[static_cast<ptrdiff_t>(r) * w.row] : 0.0f;
-    g[t] = hn::Load(d, some);
-  }
+  HWY_ALIGN float lanes[kAll * kLanes];
+  winograd_weight_lanes(w, from, phase, rows, kTaps, kLanes, lanes);
+  for (size_t t = 0; t < kAll; ++t) g[t] = hn::Load(d, lanes + t * kLanes);
 }
 
 constexpr ptrdiff_t kDepthAhead = 8;
@@ -88,8 +96,8 @@ void WeightBlock(const WinogradWeights& w, size_t rows, size_t depth, float* HWY
   constexpr size_t kPanel = 2 * kLanes;  // as the tile kernel reads B
   for (size_t r = 0; r < kWinogradColumns; r += kLanes) {
     float* to = u + r / kPanel * kPanel * depth + r % kPanel;
-    const float* from = w.data + static_cast<ptrdiff_t>(r) * w.row;
-    const size_t phases = w.step * w.step;
+    const float* from = w.data + static_cast<ptrdiff_t>(w.phased_rows ? r / 4 : r) * w.row;
+    const size_t phases = w.phased_rows ? 1 : w.step * w.step;
     const size_t some = r < rows ? HWY_MIN(kLanes, rows - r) : 0;
     for (size_t k = 0; k < depth; ++k, to += kPanel, from += k % phases == 0 ? w.depth : 0) {
       V g[kTaps * kTaps], t[6 * kTaps];
@@ -129,6 +137,20 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace bnns {
+
+void winograd_weight_lanes(const WinogradWeights& w, const float* from, size_t phase, size_t rows, size_t taps,
+                           size_t lanes, float* to) {
+  const size_t phases = w.phased_rows ? 4 : 1;  // side by side in the lanes
+  std::fill_n(to, taps * taps * lanes, 0.0f);
+  for (size_t t = 0; t < taps * taps; ++t, to += lanes) {
+    for (size_t i = 0; i < phases; ++i) {
+      const size_t ky = w.step * (t / taps) + (phase + i) / 2, kx = w.step * (t % taps) + (phase + i) % 2;
+      if (w.step == 2 && (ky >= w.taps_y || kx >= w.taps_x)) continue;
+      const float* at = from + static_cast<ptrdiff_t>(ky) * w.y + static_cast<ptrdiff_t>(kx) * w.x;
+      for (size_t r = i; r < rows; r += phases, at += w.row) to[r] = *at;
+    }
+  }
+}
 
 void winograd_weight_block(Isa isa, size_t taps, const WinogradWeights& w, size_t rows, size_t depth, float* u,
                            size_t point_stride) noexcept {
