@@ -138,7 +138,8 @@ TEST(Winograd, WithinTheBound) {
       for_each_isa([&] {
         SCOPED_TRACE(c.name);
         const auto got = run_convolution(s, x, w, b, dy);
-        const auto& [spread_y, spread_dx, spread_dw, phases, tiles] = spreads;
+        const auto &spread_y = spreads.y, &spread_dx = spreads.dx, &spread_dw = spreads.dw;
+        const size_t phases = spreads.phases, tiles = spreads.tiles;
         // The channels that are summed over: only those of the large image have phases.
         const size_t n_y = s.i * (s.transposed ? 1 : phases), n_dx = s.o * (s.transposed ? phases : 1);
         const auto bound_y = [&](size_t j) {
