@@ -184,6 +184,21 @@ HWY_INLINE void StoreParts(V v, float* to, size_t stride) {
   for (size_t b = 0; b < kLanes / 4; ++b) std::memcpy(to + b * stride, blocks + 4 * b, kCount * sizeof(float));
 }
 
+// Both axes of one tile: kTile rows of pixels, `step` vectors apart.
+template <size_t kTile>
+HWY_INLINE void TargetTile(const float* HWY_RESTRICT m, size_t point_stride, V* HWY_RESTRICT p, size_t step) {
+  const D d;
+  V x[6 * kTile];  // six rows of kTile
+  for (size_t i = 0; i < 6; ++i, m += 6 * point_stride) {
+    const auto load = [&](size_t j) HWY_ATTR { return hn::LoadU(d, m + j * point_stride); };
+    TargetAxis<kTile>(load(0), load(1), load(2), load(3), load(4), load(5), x + kTile * i, 1);
+  }
+  for (size_t j = 0; j < kTile; ++j) {
+    TargetAxis<kTile>(x[j], x[kTile + j], x[2 * kTile + j], x[3 * kTile + j], x[4 * kTile + j], x[5 * kTile + j], p + j,
+                      step);
+  }
+}
+
 // One tile, or two beside each other: kTiles. Pixels are stored four at a time, of tiles of three the fourth to be
 // overwritten by the next tile; kExact: no pixel too many. Not inlined: compilers would keep the 36 addresses of the
 // points from tile to tile, most of them on the stack, rather than add them up anew.
@@ -194,17 +209,8 @@ HWY_NOINLINE void TargetTiles(const float* HWY_RESTRICT m, size_t tile_stride, s
   const D d;
   constexpr size_t kPixels = kTile * kTiles;
   V p[kTile * kPixels];  // kTile rows
-  for (size_t t = 0; t < kTiles; ++t, m += tile_stride) {
-    V x[6 * kTile];  // six rows of kTile
-    for (size_t i = 0; i < 6; ++i) {
-      const auto load = [&](size_t j) HWY_ATTR { return hn::LoadU(d, m + (6 * i + j) * point_stride); };
-      TargetAxis<kTile>(load(0), load(1), load(2), load(3), load(4), load(5), x + kTile * i, 1);
-    }
-    for (size_t j = 0; j < kTile; ++j) {
-      TargetAxis<kTile>(x[j], x[kTile + j], x[2 * kTile + j], x[3 * kTile + j], x[4 * kTile + j], x[5 * kTile + j],
-                        p + t * kTile + j, kPixels);
-    }
-  }
+  TargetTile<kTile>(m, point_stride, p, kPixels);
+  if constexpr (kTiles == 2) TargetTile<kTile>(m + tile_stride, point_stride, p + kTile, kPixels);
   const V b = hn::LoadU(d, bias);
   for (size_t r = 0; r < kTile; ++r) {
     const V* row = p + kPixels * r;
