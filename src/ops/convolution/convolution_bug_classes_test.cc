@@ -125,7 +125,7 @@ TEST(ConvolutionBugClasses, BC13_OldMemoryDoesNotLeakIn) {
 
 // Accumulate is old + new, once, for every thread count; overwrite does not see old.
 TEST(ConvolutionBugClasses, BC14_AccumulateAddsOnce) {
-  const NamedShape cases[] = {{"slices of dW", make_shape(9, 16, 20, 20, 24, 3, 1, 1)},
+  const NamedShape cases[] = {{"slices of dW", make_shape(9, 16, 20, 20, 24, 3, 1, 2, 1, 2)},
                               {"several depth blocks", make_shape(3, 130, 9, 9, 30, 3, 1, 1)},
                               {"phases", make_shape(3, 8, 21, 22, 12, 3, 2, 1)},
                               {"stride beyond the kernel", make_shape(2, 8, 20, 22, 5, 2, 3, 0)},

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "src/ops/convolution/convolution_ref.h"
+#include "src/ops/convolution/convolution_winograd_weights.h"
 #include "tests/support/testing.h"
 
 namespace bnns::testing {
@@ -43,6 +44,23 @@ inline ConvolutionShape make_shape(size_t n, size_t i, size_t ih, size_t iw, siz
   s.n = n, s.i = i, s.ih = ih, s.iw = iw, s.o = o, s.kh = s.kw = k, s.sy = s.sx = stride, s.top = s.left = pad;
   s.groups = groups, s.dy = s.dx = dilation;
   return fitted(s);
+}
+
+// The geometry as the maps see it.
+inline ConvolutionMap map_of(const ConvolutionShape& s) {
+  ConvolutionMap map;
+  map.y = {s.transposed ? s.ih : s.oh, s.transposed ? s.oh : s.ih, s.kh, s.sy, s.dy, s.top};
+  map.x = {s.transposed ? s.iw : s.ow, s.transposed ? s.ow : s.iw, s.kw, s.sx, s.dx, s.left};
+  map.groups = s.groups;
+  map.small_channels = (s.transposed ? s.i : s.o) / s.groups;
+  map.large_channels = (s.transposed ? s.o : s.i) / s.groups;
+  return map;
+}
+
+// Whether dW of small integers is exact: not where Winograd's algorithm makes it
+// (convolution_winograd_weights_test.cc).
+inline bool has_exact_weights(const ConvolutionShape& s) {
+  return !is_winograd_gradient(map_of(s), s.n);
 }
 
 inline const auto kExact = [](size_t) { return 0.0; };  // a bound for within
