@@ -195,6 +195,26 @@ void WinogradProduct::finish(const Block& b, size_t column, size_t columns, cons
 void WinogradProduct::run_columns(const PixelBlock& tiles, size_t column, const float* u, const float* v, float* own_u,
                                   float* m, float* room, float* staged) const {
   const size_t count = tiles.pixels(), columns = std::min(kWinogradColumns, rows_ - column * kWinogradColumns);
+  Block b;
+  b.tiles = tiles;
+  b.pixels = {tiles.n0,         tiles.n1,
+              tile_ * tiles.u0, std::min(y_.pixels, tile_ * tiles.u1),
+              tile_ * tiles.v0, std::min(x_.pixels, tile_ * tiles.v1)};
+  if (writes_direct()) {
+    const Tensor& t = *target_.tensor;
+    b.sample_stride = target_.batch_stride, b.channel_stride = t.stride[2], b.row_stride = t.stride[1];
+    b.data = static_cast<float*>(target_.data) + b.pixels.n0 * b.sample_stride +
+             column * kWinogradColumns * b.channel_stride + b.pixels.u0 * b.row_stride + b.pixels.v0;
+  } else {
+    b.row_stride = b.pixels.width(), b.sample_stride = b.pixels.rows() * b.row_stride;
+    b.channel_stride = b.pixels.samples() * b.sample_stride;
+    b.data = staged;
+  }
+  // A direct target that fits the caches is asked for in time: its lines are far from each other, and are read first.
+  const size_t row_lines = div_up(b.pixels.rows() * b.row_stride, 16), planes = columns * b.pixels.samples();
+  const size_t lines = u && writes_direct() && !streams_ ? planes * row_lines : 0;
+  size_t asked = 0;
+
   GemmBlock g;
   g.rows = count;
   g.columns = round_up(columns, kWinogradGroup);
@@ -214,24 +234,14 @@ void WinogradProduct::run_columns(const PixelBlock& tiles, size_t column, const 
       g.a = v + k * v_point_ + channel;
       g.b = (u ? u + d * u_block_ : own_u) + k * u_point_;
       g.c = m + k * m_point_;
+      for (; d == 0 && asked < lines * (k + 1) / kWinogradPoints; ++asked) {
+        const size_t plane = asked / row_lines;
+        __builtin_prefetch(
+            b.data + plane / columns * b.sample_stride + plane % columns * b.channel_stride + asked % row_lines * 16,
+            1);
+      }
       kernels_.block(g);
     }
-  }
-
-  Block b;
-  b.tiles = tiles;
-  b.pixels = {tiles.n0,         tiles.n1,
-              tile_ * tiles.u0, std::min(y_.pixels, tile_ * tiles.u1),
-              tile_ * tiles.v0, std::min(x_.pixels, tile_ * tiles.v1)};
-  if (writes_direct()) {
-    const Tensor& t = *target_.tensor;
-    b.sample_stride = target_.batch_stride, b.channel_stride = t.stride[2], b.row_stride = t.stride[1];
-    b.data = static_cast<float*>(target_.data) + b.pixels.n0 * b.sample_stride +
-             column * kWinogradColumns * b.channel_stride + b.pixels.u0 * b.row_stride + b.pixels.v0;
-  } else {
-    b.row_stride = b.pixels.width(), b.sample_stride = b.pixels.rows() * b.row_stride;
-    b.channel_stride = b.pixels.samples() * b.sample_stride;
-    b.data = staged;
   }
   finish(b, column, columns, m, room);
 }
