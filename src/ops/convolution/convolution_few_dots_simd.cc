@@ -20,7 +20,7 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
 // kRows gradients by kTaps taps. Only the loads of taps are unaligned: they cost two of the cache's cycles each, so
-// more gradients than taps.
+// no more taps than gradients.
 template <size_t kRows, size_t kTaps>
 HWY_NOINLINE void Dots(FewDots& t, size_t row, size_t column) {
   const D d;
@@ -32,14 +32,14 @@ HWY_NOINLINE void Dots(FewDots& t, size_t row, size_t column) {
   V sum[kRows * kTaps];
   HWY_UNROLL(6)
   for (size_t r = 0; r < kRows; ++r) {
-    HWY_UNROLL(4)
+    HWY_UNROLL(5)
     for (size_t k = 0; k < kTaps; ++k) sum[r * kTaps + k] = hn::Load(d, to + (r * t.columns + k) * 16);
   }
   const auto step = [&](auto load, size_t j) HWY_ATTR {
     V gs[kRows];
     HWY_UNROLL(6)
     for (size_t r = 0; r < kRows; ++r) gs[r] = load(g + r * t.g_stride + j);
-    HWY_UNROLL(4)
+    HWY_UNROLL(5)
     for (size_t k = 0; k < kTaps; ++k) {
       const V at = load(x + offset[k] + j);
       HWY_UNROLL(6)
@@ -54,16 +54,19 @@ HWY_NOINLINE void Dots(FewDots& t, size_t row, size_t column) {
   if (j < t.flat) step([&](const float* p) HWY_ATTR { return LoadPartial(d, p, t.flat - j); }, j);
   HWY_UNROLL(6)
   for (size_t r = 0; r < kRows; ++r) {
-    HWY_UNROLL(4)
+    HWY_UNROLL(5)
     for (size_t k = 0; k < kTaps; ++k) hn::Store(sum[r * kTaps + k], d, to + (r * t.columns + k) * 16);
   }
 }
 
 template <size_t kRows>
 HWY_INLINE void DotRows(FewDots& t, size_t row) {
+  constexpr size_t kMost = kRows < 6 ? 5 : 4;  // the sums, the gradients and a tap fill 32 registers
   size_t i = 0;
-  for (; i + 4 <= t.columns; i += 4) Dots<kRows, 4>(t, row, i);
+  for (; i + kMost <= t.columns; i += kMost) Dots<kRows, kMost>(t, row, i);
   switch (t.columns - i) {
+    case 4:
+      return Dots<kRows, 4>(t, row, i);
     case 3:
       return Dots<kRows, 3>(t, row, i);
     case 2:
