@@ -10,8 +10,8 @@ namespace {
 constexpr size_t kDotPixels = 4096;   // summed in float before the double: 256 per lane
 constexpr size_t kDotChannels = 8;    // of a task at least; their planes of one sample lie side by side
 constexpr size_t kDotFloats = 16384;  // that a task reads in a row, where planes are small
-constexpr size_t kDotSamples = 4;     // whose planes share a load and a store of the lanes, where they are small
-constexpr size_t kSmallPlane = 64;    // pixels
+// Small planes of so many samples share a load and a store of the lanes. (Of four they meet in one set of L1.)
+constexpr size_t kDotSamples = 2, kSmallPlane = 256;
 
 }  // namespace
 

@@ -13,7 +13,7 @@ constexpr size_t kBlockFloats = 28 * 1024;  // of a block of samples: 112 KB
 constexpr size_t kBlocks = 4;               // that a batch is cut into at least
 constexpr size_t kLeastDepth = 8;           // source channels that repay the additions
 constexpr size_t kAddCost = 4;              // of a sum that is added to a plane, in channels
-constexpr size_t kTasks = 4;                // wanted per thread; each copies its source, so few share one
+constexpr size_t kTasks = 2;                // wanted per thread; each copies its source, so few share one
 
 // Half vectors that tiles of so many numbers cost; a tile is one.
 size_t tile_cost(size_t numbers) {
