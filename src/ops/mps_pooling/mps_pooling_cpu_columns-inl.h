@@ -18,15 +18,10 @@ template <PoolKind kKind>
 class ColumnPlane : public SmallPlane<float, kKind, false> {
   using T = float;
   using Base = SmallPlane<T, kKind, false>;
-  using Base::columns_, Base::kMax, Base::line_, Base::lowest_, Base::masks_, Base::outside_, Base::p_, Base::results_;
+  using Base::columns_, Base::divisors_, Base::kMax, Base::lowest_, Base::masks_, Base::outside_, Base::p_, Base::results_;
 
  public:
-  HWY_NOINLINE ColumnPlane(const DirectPlan& p, float* scratch) : Base(p, scratch, p.blocks) {
-    divisors_ = reinterpret_cast<int32_t*>(Base::At(0, 0, 0));
-    for (int64_t v = 0; kKind == PoolKind::average && v < p.y.windows; ++v) {
-      divisors_[v] = static_cast<int32_t>((Base::CountedRows(v) - 1) * line_);
-    }
-  }
+  HWY_NOINLINE ColumnPlane(const DirectPlan& p, float* scratch) : Base(p, scratch, p.blocks) {}
 
   // As DirectPlane::Run.
   HWY_INLINE bool Run(const T* x, const T* g, T* to, TexelStream<T>* out) {
@@ -81,8 +76,6 @@ class ColumnPlane : public SmallPlane<float, kKind, false> {
       _mm512_mask_storeu_ps(to, real, result);
     }
   }
-
-  int32_t* divisors_;  // average: where a row's divisors lie in columns_
 };
 
 }  // namespace bnns::HWY_NAMESPACE

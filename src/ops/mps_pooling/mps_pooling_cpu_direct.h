@@ -43,13 +43,14 @@ struct DirectPlan {
         sizeof(uint16_t) * static_cast<size_t>(kMasks * block / 4 * blocks);
     return (bytes + 63) / 64 * 64;
   }
-  // Small planes: three boxes of texels or windows with a border, a plane of results.
+  // Small planes: three boxes of texels or windows with a border, where the divisors of a row of windows lie, results.
   int64_t small_pitch() const { return (std::max(x.size, x.windows) + 4 + 3) / 4 * 4; }
   int64_t small_box_floats() const { return 4 * small_pitch() * (std::max(y.size, y.windows) + 4) + 64; }
+  int64_t small_divisors() const { return (y.windows + 15) / 16 * 16; }
   int64_t small_result_floats() const { return 4 * std::max(x.size * y.size, x.windows * y.windows) + 32; }
   size_t scratch_bytes() const {
     if (!small) return row_scratch_bytes();
-    return row_scratch_bytes() + sizeof(float) * static_cast<size_t>(3 * small_box_floats() + small_result_floats());
+    return row_scratch_bytes() + sizeof(float) * static_cast<size_t>(3 * small_box_floats() + small_divisors() + small_result_floats());
   }
 };
 

@@ -43,7 +43,11 @@ class SmallPlane : protected PlaneScratch<T, kKind, 3, 1, kBackward> {
       : Base(p, scratch), pitch_(p.small_pitch()) {
     float* at = scratch + p.row_scratch_bytes() / sizeof(float);
     for (float*& box : box_) box = at + 4 * (pitch_ + 4), at += p.small_box_floats();
-    results_ = reinterpret_cast<T*>(at);
+    divisors_ = reinterpret_cast<int32_t*>(at);
+    for (int64_t v = 0; kKind == PoolKind::average && v < p.y.windows; ++v) {
+      divisors_[v] = static_cast<int32_t>((Base::CountedRows(v) - 1) * Base::line_);
+    }
+    results_ = reinterpret_cast<T*>(at + p.small_divisors());
     const auto per_column = [&](int64_t texels) { return (4 * texels / kLine + columns) / columns * kLine; };
     source_part_ = per_column(p.x.size * p.y.size), gradient_part_ = per_column(p.x.windows * p.y.windows);
   }
@@ -78,6 +82,7 @@ class SmallPlane : protected PlaneScratch<T, kKind, 3, 1, kBackward> {
 
   int64_t pitch_;  // texels or windows from row to row of a box
   T* results_;
+  int32_t* divisors_;  // average: where the divisors of a row of windows begin in columns_
 
  private:
   float* box_[3];
