@@ -79,12 +79,18 @@ class BandTarget {
   bool only_sink_, direct_;
 };
 
-// The nine weights of some channels, in the order of the kernel's taps; offsets come from the axes.
-void gather_weights(const WeightView& w, Range channels, const ptrdiff_t (&offset)[9], float* to) {
+// The nine weights of some channels, in the order of the kernel's taps: where they lie, or gathered in room. Offsets
+// come from the axes.
+const float* tap_weights(const WeightView& w, Range channels, const ptrdiff_t (&offset)[9], float* room) {
+  bool dense = w.group == 9;
+  for (ptrdiff_t k = 0; k < 9; ++k) dense &= offset[k] == k;
+  if (dense) return w.data + 9 * channels.begin;
+  float* to = room;
   for (size_t c = channels.begin; c < channels.end; ++c) {
     const float* from = w.data + static_cast<ptrdiff_t>(c) * w.group;
     for (const ptrdiff_t k : offset) *to++ = from[k];
   }
+  return room;
 }
 
 // What the maps have in common: for every band of a group of planes, source rows, kernel, finish. The kernel takes
@@ -115,8 +121,8 @@ void run_bands(const BandPlan& plan, const ConvolutionMap& map, size_t batch, co
       batch, map.groups, plan.height * plan.width, stream ? kStreamTaskFloats : kTaskFloats, threads,
       [&](size_t n, const Range& channels, size_t worker) {
         float* own = room.as<float>() + zeros_floats + worker * floats;
-        float weight[9 * kPlanes];
-        gather_weights(w, channels, plan.weight, weight);
+        float weight_room[9 * kPlanes];
+        const float* weight = tap_weights(w, channels, plan.weight, weight_room);
         if (stream) {
           const auto stride = static_cast<ptrdiff_t>(source.tensor->stride[1]);
           for (size_t c = channels.begin; c < channels.end; c += pieces.planes) {
