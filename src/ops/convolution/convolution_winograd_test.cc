@@ -197,6 +197,50 @@ TEST(Winograd, SameBitsForAnyNumberOfThreads) {
   });
 }
 
+// A NaN reaches the pixels whose taps read it, others of the tiles that do, and nothing else.
+TEST(Winograd, NanStaysInItsTiles) {
+  for (const ConvolutionShape& s : {make_shape(8, 16, 14, 13, 32, 5, 1, 2), make_shape(8, 16, 14, 13, 32, 5, 1, 0),
+                                    make_shape(8, 3, 40, 38, 64, 7, 2, 3)}) {
+    const ConvolutionMap map = map_of(s);
+    ASSERT_TRUE(is_down(map, s.n) && (is_up(map, s.n) || winograd_scatter_accepts(map, s.n))) << text(s);
+    const size_t tile = winograd_tile(winograd_taps(down_axis(map.y), down_axis(map.x)));
+    const size_t reach = s.sy * (tile + 4);  // of a tile, in pixels of the large image, with both neighbours' share
+    Random random(3);
+    auto x = random.normals(s.x_count()), dy = random.normals(s.y_count());
+    const auto w = random.normals(s.w_count()), b = random.normals(s.o);
+    for_each_isa([&] {
+      SCOPED_TRACE(text(s));
+      const auto clean = run_convolution(s, x, w, b, dy);
+      auto bad_x = x, bad_dy = dy;
+      const size_t row = 5, column = 6, n = 3;  // of both images
+      bad_x[(n * s.i * s.ih + row) * s.iw + column] = bad_dy[(n * s.o * s.oh + row) * s.ow + column] = std::nanf("");
+      const auto got = run_convolution(s, bad_x, w, b, bad_dy);
+      const auto check = [&](const std::vector<float>& result, const std::vector<float>& want, size_t channels,
+                             size_t height, size_t width, bool down) {
+        for (size_t j = 0; j < result.size(); ++j) {
+          const size_t r = j / width % height, c = j % width;
+          const auto tap = [&](size_t large, size_t small, size_t pad) {  // which tap hangs them together
+            return static_cast<ptrdiff_t>(large + pad) - static_cast<ptrdiff_t>(s.sy * small);
+          };
+          const ptrdiff_t ty = down ? tap(row, r, s.top) : tap(r, row, s.top);
+          const ptrdiff_t tx = down ? tap(column, c, s.left) : tap(c, column, s.left);
+          const auto kernel = static_cast<ptrdiff_t>(s.kh), far = static_cast<ptrdiff_t>(reach);
+          const bool same_sample = j / (channels * height * width) == n;
+          const bool reads = same_sample && ty >= 0 && ty < kernel && tx >= 0 && tx < kernel;
+          const bool near = same_sample && ty > -far && ty < kernel + far && tx > -far && tx < kernel + far;
+          if (reads) {
+            ASSERT_TRUE(std::isnan(result[j])) << j;
+          } else if (!near) {
+            ASSERT_EQ(result[j], want[j]) << j;
+          }
+        }
+      };
+      check(got.y, clean.y, s.o, s.oh, s.ow, true);
+      check(got.dx, clean.dx, s.i, s.ih, s.iw, false);
+    });
+  }
+}
+
 // A second stage gets the bits that Y gets, every element once, in the parts that were announced.
 TEST(Winograd, SinksGetWhatTheTargetGets) {
   struct Seen {
