@@ -94,6 +94,22 @@ WinogradWeightProduct::WinogradWeightProduct(const ConvolutionMap& map, size_t b
   if (one_part) thread_floats_ = std::max(thread_floats_, m_floats_);
 }
 
+// Whole samples have planes of a few lines each, which the hardware does not see coming: asks for part step.begin of
+// step.end of those that come after 16 channels of sample n.
+void WinogradWeightProduct::fetch_next(const Transform& t, const PixelBlock& part, size_t n, size_t channel,
+                                       Range step) const {
+  channel += kWinogradGroup;
+  if (channel >= t.channels) channel = t.first_channel, ++n;
+  if (n == part.samples() || !t.source.plain()) return;
+  const size_t of_channel = t.is_large ? phases_ : 1;
+  const size_t planes = std::min(kWinogradGroup, t.channels - channel) / of_channel;
+  const size_t floats = t.source.height() * t.source.tensor->stride[1];
+  for (size_t i = step.begin * planes / step.end; i < (step.begin + 1) * planes / step.end; ++i) {
+    const float* plane = t.source.plain_at(part.n0 + n, channel / of_channel + i, 0);
+    for (size_t j = 0; j < floats; j += 16) __builtin_prefetch(plane + j);
+  }
+}
+
 // V or Z of 16 channels of some tile rows of one sample.
 void WinogradWeightProduct::transform(const Transform& t, const PixelBlock& part, size_t group, size_t chunk,
                                       float* stage) const {
@@ -111,6 +127,7 @@ void WinogradWeightProduct::transform(const Transform& t, const PixelBlock& part
   const size_t row_floats = window.width * kWinogradGroup;
   float* to = t.to + (n * part.rows() + first) * width * t.stride + group * kWinogradGroup;
   for (size_t u = 0; u < rows; ++u, to += width * t.stride) {
+    if (part.samples() > 1) fetch_next(t, part, n, channel, {u, rows});
     const auto run = t.is_large ? &winograd_source_row : &winograd_gradient_row;
     run(taps_, stage + tile_ * u * row_floats, row_floats, width, to, t.stride, t.point);
   }
@@ -224,15 +241,15 @@ void WinogradWeightProduct::run_slices(const ImageSource& small, const ImageSour
     const size_t begin = slice * parts / slices_, end = (slice + 1) * parts / slices_;
     for (size_t p = begin; p < end; ++p) {
       const PixelBlock part = parts_.at(p);
-      const auto transform_all = [&](const Transform& t, size_t channels) {
-        const size_t groups = div_up(channels, kWinogradGroup);
+      const auto transform_all = [&](const Transform& t) {
+        const size_t groups = div_up(t.channels - t.first_channel, kWinogradGroup);
         for (size_t i = 0; i < groups * chunks(part); ++i) transform(t, part, i % groups, i / groups, stage);
       };
-      transform_all({large, 0, large_, v, v_stride_, v_point_, true}, large_);
+      transform_all({large, 0, large_, v, v_stride_, v_point_, true});
       for (size_t block = 0; block < blocks_; ++block) {
         const size_t column = block * kWinogradColumns;
         const size_t columns = std::min(kWinogradColumns, map_.small_channels - column);
-        transform_all({small, column, map_.small_channels, z, z_stride_, z_point_, false}, columns);
+        transform_all({small, column, column + columns, z, z_stride_, z_point_, false});
         multiply(v, z, part.pixels(), large_, columns, {0, kWinogradPoints}, p > begin,
                  sums + slice * slice_floats + block * m_floats_);
       }

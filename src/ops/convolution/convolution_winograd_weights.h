@@ -35,12 +35,13 @@ class WinogradWeightProduct {
  private:
   struct Transform {
     const ImageSource& source;
-    size_t first_channel, channels;
+    size_t first_channel, channels;  // channels: where they end
     float* to;
     size_t stride, point;
     bool is_large;
   };
   size_t chunks(const PixelBlock& part) const { return part.samples() * div_up(part.rows(), chunk_rows_); }
+  void fetch_next(const Transform& t, const PixelBlock& part, size_t n, size_t channel, Range step) const;
   void transform(const Transform& t, const PixelBlock& part, size_t group, size_t chunk, float* stage) const;
   void multiply(const float* v, const float* z, size_t tiles, size_t rows, size_t columns, Range points,
                 bool accumulate, float* m) const;
