@@ -98,6 +98,7 @@ WinogradWeightProduct::WinogradWeightProduct(const ConvolutionMap& map, size_t b
 // step.end of those that come after 16 channels of sample n.
 void WinogradWeightProduct::fetch_next(const Transform& t, const PixelBlock& part, size_t n, size_t channel,
                                        Range step) const {
+  asm volatile("");  // g++ 12 drops calls of functions that do nothing but prefetch
   channel += kWinogradGroup;
   if (channel >= t.channels) channel = t.first_channel, ++n;
   if (n == part.samples() || !t.source.plain()) return;

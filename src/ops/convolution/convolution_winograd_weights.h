@@ -1,14 +1,14 @@
-// The weight gradient of a 3x3 layer with steps of one pixel by Winograd's algorithm F(4x4, 3x3), transposed:
+// The weight gradient by Winograd's algorithm F(m x m, r x r), m + r = 7, transposed:
 //
 //   dW(s, l) = G' [ sum over tiles of V(l) * Z(s) ] G,   V = B' d B of the large image,  Z = A y A' of the small one
 //
-// For each of the 36 points the sum over tiles is a matrix product, rows l, columns s, on the GEMM core's tile kernel,
-// which reads V and Z as they lie. Tiles are taken in parts, fixed by the shape.
-//   few weights     slices of the parts, fixed by the shape too, each with sums of its own that stay in L2 beside V and
-//   Z
-//                   of one part; the slices are added in order at the end
-//   more weights    for each part all threads transform both images, then all multiply. One part: the products of a
-//                   block of dW stay in the cache until that is finished. More: they are summed in memory
+// Over a step of 2 the phases of a large channel count for one each (convolution_winograd.h). For each of the 36 points
+// the sum over tiles is a matrix product, rows l, columns s, on the GEMM core's tile kernel, which reads V and Z as
+// they lie. Tiles are taken in parts, fixed by the shape.
+//   few weights    Slices of the parts, fixed by the shape too, each with sums of its own, in L2 beside V and Z of one
+//                  part. They are added in order at the end.
+//   more weights   For each part all threads transform both images, then all multiply. One part: the products of a
+//                  block of dW stay in the cache until that is finished. More: they are summed in memory.
 #pragma once
 
 #include <cstddef>
