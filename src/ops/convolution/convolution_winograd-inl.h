@@ -20,19 +20,23 @@ using V = hn::Vec<D>;
 inline constexpr size_t kLanes = hn::MaxLanes(D());
 inline constexpr size_t kStep = kLanes < kWinogradGroup ? kLanes : kWinogradGroup;
 
-constexpr float kA = kWinogradA, kB = kWinogradB, kA2 = kA * kA, kB2 = kB * kB;
-
 // G: the powers of a point over its denominator, rounded once.
 constexpr float WeightFactor(double point, double other, size_t power) {
   double f = 1 / (2 * point * point * (point * point - other * other));
   for (size_t i = 0; i < power; ++i) f *= point;
   return static_cast<float>(f);
 }
-constexpr float kWeight0 = static_cast<float>(1.0 / (double{kA2} * kB2));
-constexpr float kWeightA[] = {WeightFactor(kA, kB, 0), WeightFactor(kA, kB, 1), WeightFactor(kA, kB, 2),
-                              WeightFactor(kA, kB, 3), WeightFactor(kA, kB, 4)};
-constexpr float kWeightB[] = {WeightFactor(kB, kA, 0), WeightFactor(kB, kA, 1), WeightFactor(kB, kA, 2),
-                              WeightFactor(kB, kA, 3), WeightFactor(kB, kA, 4)};
+
+// The numbers of F(7 - kTaps, kTaps). Those of A and B are exact.
+template <size_t kTaps>
+struct Points {
+  static constexpr float kA = winograd_a(kTaps), kB = kWinogradB, kA2 = kA * kA, kB2 = kB * kB;
+  static constexpr float kWeight0 = static_cast<float>(1.0 / (double{kA2} * kB2));
+  static constexpr float kWeightA[] = {WeightFactor(kA, kB, 0), WeightFactor(kA, kB, 1), WeightFactor(kA, kB, 2),
+                                       WeightFactor(kA, kB, 3), WeightFactor(kA, kB, 4)};
+  static constexpr float kWeightB[] = {WeightFactor(kB, kA, 0), WeightFactor(kB, kA, 1), WeightFactor(kB, kA, 2),
+                                       WeightFactor(kB, kA, 3), WeightFactor(kB, kA, 4)};
+};
 
 // Four vectors, whose 128-bit block b holds x[4 b + q][0..3] for q = 0..3, become the four columns x[..][0] to
 // x[..][3].

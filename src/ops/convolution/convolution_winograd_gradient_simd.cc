@@ -23,7 +23,8 @@ using namespace winograd;
 template <size_t kTile>
 HWY_INLINE void GradientAxis(const V* HWY_RESTRICT y, V& z0, V& z1, V& z2, V& z3, V& z4, V& z5) {
   const D d;
-  const V a = hn::Set(d, kA), b = hn::Set(d, kB), a2 = hn::Set(d, kA2), b2 = hn::Set(d, kB2);
+  using P = Points<winograd_tile(kTile)>;
+  const V a = hn::Set(d, P::kA), b = hn::Set(d, P::kB), a2 = hn::Set(d, P::kA2), b2 = hn::Set(d, P::kB2);
   V even_a = y[0], odd_a = y[1], even_b = y[0], odd_b = y[1];
   if constexpr (kTile > 2) even_a = hn::MulAdd(a2, y[2], even_a), even_b = hn::MulAdd(b2, y[2], even_b);
   if constexpr (kTile > 3) odd_a = hn::MulAdd(a2, y[3], odd_a), odd_b = hn::MulAdd(b2, y[3], odd_b);
@@ -68,15 +69,16 @@ void GradientRow(const float* HWY_RESTRICT rows, size_t row_stride, size_t tiles
 template <size_t kTaps>
 HWY_INLINE void KernelAxis(V m0, V m1, V m2, V m3, V m4, V m5, V* HWY_RESTRICT g, size_t step) {
   const D d;
+  using P = Points<kTaps>;
   const V sum_a = hn::Add(m1, m2), difference_a = hn::Sub(m1, m2);
   const V sum_b = hn::Add(m3, m4), difference_b = hn::Sub(m3, m4);
-  g[0] = hn::MulAdd(hn::Set(d, kWeightB[0]), sum_b,
-                    hn::MulAdd(hn::Set(d, kWeightA[0]), sum_a, hn::Mul(hn::Set(d, kWeight0), m0)));
+  g[0] = hn::MulAdd(hn::Set(d, P::kWeightB[0]), sum_b,
+                    hn::MulAdd(hn::Set(d, P::kWeightA[0]), sum_a, hn::Mul(hn::Set(d, P::kWeight0), m0)));
   for (size_t j = 1; j < kTaps; ++j) {
     const V a = j % 2 == 0 ? sum_a : difference_a, b = j % 2 == 0 ? sum_b : difference_b;
-    const V factor_a = hn::Set(d, kWeightA[j]);
+    const V factor_a = hn::Set(d, P::kWeightA[j]);
     const V first = j + 1 == kTaps ? hn::MulAdd(factor_a, a, m5) : hn::Mul(factor_a, a);
-    g[j * step] = hn::MulAdd(hn::Set(d, kWeightB[j]), b, first);
+    g[j * step] = hn::MulAdd(hn::Set(d, P::kWeightB[j]), b, first);
   }
 }
 

@@ -19,16 +19,19 @@ namespace hn = hwy::HWY_NAMESPACE;
 using namespace winograd;
 
 // B along one axis: six pixels from six points.
+template <size_t kTaps>
 HWY_INLINE void PixelAxis(const V* HWY_RESTRICT v, V* HWY_RESTRICT p) {
   const D d;
-  const V product = hn::Set(d, kA2 * kB2), sum = hn::Set(d, -(kA2 + kB2)), a2 = hn::Set(d, kA2), b2 = hn::Set(d, kB2);
+  using P = Points<kTaps>;
+  const V product = hn::Set(d, P::kA2 * P::kB2), sum = hn::Set(d, -(P::kA2 + P::kB2)), a2 = hn::Set(d, P::kA2),
+          b2 = hn::Set(d, P::kB2);
   const V sum_a = hn::Add(v[1], v[2]), difference_a = hn::Sub(v[1], v[2]);
   const V sum_b = hn::Add(v[3], v[4]), difference_b = hn::Sub(v[3], v[4]);
   p[0] = hn::Mul(product, v[0]);
-  p[1] = hn::NegMulAdd(hn::Set(d, kA2 * kB), difference_b,
-                       hn::NegMulAdd(hn::Set(d, kB2 * kA), difference_a, hn::Mul(product, v[5])));
+  p[1] = hn::NegMulAdd(hn::Set(d, P::kA2 * P::kB), difference_b,
+                       hn::NegMulAdd(hn::Set(d, P::kB2 * P::kA), difference_a, hn::Mul(product, v[5])));
   p[2] = hn::NegMulAdd(a2, sum_b, hn::NegMulAdd(b2, sum_a, hn::Mul(sum, v[0])));
-  p[3] = hn::MulAdd(hn::Set(d, kB), difference_b, hn::MulAdd(hn::Set(d, kA), difference_a, hn::Mul(sum, v[5])));
+  p[3] = hn::MulAdd(hn::Set(d, P::kB), difference_b, hn::MulAdd(hn::Set(d, P::kA), difference_a, hn::Mul(sum, v[5])));
   p[4] = hn::Add(hn::Add(v[0], sum_a), sum_b);
   p[5] = v[5];
 }
@@ -41,7 +44,7 @@ HWY_NOINLINE void ScatterTile(const float* HWY_RESTRICT m, size_t point_stride, 
   for (size_t j = 0; j < 6; ++j, m += point_stride, rows += kWinogradGroup) {
     V v[6], p[6];
     for (size_t i = 0; i < 6; ++i) v[i] = hn::LoadU(d, m + 6 * i * point_stride);
-    PixelAxis(v, p);
+    PixelAxis<kTaps>(v, p);
     for (size_t i = 0; i < 6; ++i) {
       float* at = rows + i * row_stride;
       hn::StoreU(i < kTaps - 1 ? hn::Add(p[i], hn::LoadU(d, at)) : p[i], d, at);
@@ -71,7 +74,7 @@ void ScatterRow(const float* HWY_RESTRICT row, size_t tiles, float* HWY_RESTRICT
     for (size_t t = 0; t < tiles; ++t, from += 6 * kWinogradGroup, at += kTile * kWinogradGroup) {
       V v[6], p[6];
       for (size_t j = 0; j < 6; ++j) v[j] = hn::LoadU(d, from + j * kWinogradGroup);
-      PixelAxis(v, p);
+      PixelAxis<kTaps>(v, p);
       for (size_t i = 0; i < kMore; ++i) p[i] = hn::Add(p[i], more[i]);
       for (size_t i = 0; i < kTile; ++i) hn::StoreU(p[i], d, at + i * kWinogradGroup);
       for (size_t i = 0; i < kMore; ++i) more[i] = p[kTile + i];

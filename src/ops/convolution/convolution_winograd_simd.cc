@@ -2,8 +2,8 @@
 //   V = B' d B    6x6 source pixels d of a tile
 //   U = G g G'    r x r weights g (convolution_winograd_weights_simd.cc)
 //   Y = A' M A    m x m target pixels of a tile, M = sum over channels of U * V, point by point
-// Points 0, +-5/8, +-3/2 and infinity: a third of the rounding error of the usual 0, +-1, +-2, infinity (README.md),
-// and all entries of B and A are exact in f32. B is the same for all m.
+// Points 0, +-5/8 (four taps: 3/4), +-3/2 and infinity: a third of the rounding error of the usual 0, +-1, +-2, infinity
+// (README.md), and all entries of B and A are exact in f32.
 //
 // Images are CHW, so pixels come four at a time from 4 x 4 transposes within 128-bit blocks: rows of channels are
 // loaded straight into the block where they belong, which leaves eight shuffles for 64 values on AVX-512.
@@ -98,10 +98,12 @@ void WinogradGatherPhases(const float* HWY_RESTRICT rows, size_t stride, size_t 
 }
 
 // B' along one axis.
+template <size_t kTaps>
 HWY_INLINE void SourceAxis(V d0, V d1, V d2, V d3, V d4, V d5, V& v0, V& v1, V& v2, V& v3, V& v4, V& v5) {
   const D d;
-  const V a = hn::Set(d, kA), b = hn::Set(d, kB), a2 = hn::Set(d, kA2), b2 = hn::Set(d, kB2);
-  const V product = hn::Set(d, kA2 * kB2), sum = hn::Set(d, kA2 + kB2);
+  using P = Points<kTaps>;
+  const V a = hn::Set(d, P::kA), b = hn::Set(d, P::kB), a2 = hn::Set(d, P::kA2), b2 = hn::Set(d, P::kB2);
+  const V product = hn::Set(d, P::kA2 * P::kB2), sum = hn::Set(d, P::kA2 + P::kB2);
   v0 = hn::NegMulAdd(sum, d2, hn::MulAdd(product, d0, d4));
   v5 = hn::NegMulAdd(sum, d3, hn::MulAdd(product, d1, d5));
   const V even_a = hn::NegMulAdd(b2, d2, d4), odd_a = hn::NegMulAdd(b2, d1, d3);
@@ -124,7 +126,7 @@ void SourceRow(const float* HWY_RESTRICT rows, size_t row_stride, size_t tiles, 
     for (size_t i = 0; i < (kTile * some + kMore) * kWinogradGroup; i += kStep) {
       const auto load = [&](size_t r) HWY_ATTR { return hn::LoadU(d, rows + r * row_stride + i); };
       V v0, v1, v2, v3, v4, v5;
-      SourceAxis(load(0), load(1), load(2), load(3), load(4), load(5), v0, v1, v2, v3, v4, v5);
+      SourceAxis<kTaps>(load(0), load(1), load(2), load(3), load(4), load(5), v0, v1, v2, v3, v4, v5);
       hn::Store(v0, d, columns[0] + i);
       hn::Store(v1, d, columns[1] + i);
       hn::Store(v2, d, columns[2] + i);
@@ -138,7 +140,7 @@ void SourceRow(const float* HWY_RESTRICT rows, size_t row_stride, size_t tiles, 
           const float* from = columns[i] + kTile * t * kWinogradGroup + c;
           const auto load = [&](size_t j) HWY_ATTR { return hn::Load(d, from + j * kWinogradGroup); };
           V v0, v1, v2, v3, v4, v5;
-          SourceAxis(load(0), load(1), load(2), load(3), load(4), load(5), v0, v1, v2, v3, v4, v5);
+          SourceAxis<kTaps>(load(0), load(1), load(2), load(3), load(4), load(5), v0, v1, v2, v3, v4, v5);
           float* to = v + 6 * i * point_stride + c;
           hn::StoreU(v0, d, to);
           hn::StoreU(v1, d, to + point_stride);
@@ -158,20 +160,22 @@ void SourceRow(const float* HWY_RESTRICT rows, size_t row_stride, size_t tiles, 
 template <size_t kTile>
 HWY_INLINE void TargetAxis(V m0, V m1, V m2, V m3, V m4, V m5, V* HWY_RESTRICT y, size_t step) {
   const D d;
+  using P = Points<winograd_tile(kTile)>;
   const V sum_a = hn::Add(m1, m2), difference_a = hn::Sub(m1, m2);
   const V sum_b = hn::Add(m3, m4), difference_b = hn::Sub(m3, m4);
   y[0] = hn::Add(hn::Add(m0, sum_a), sum_b);
   if constexpr (kTile == 2) {
-    y[step] = hn::MulAdd(hn::Set(d, kB), difference_b, hn::MulAdd(hn::Set(d, kA), difference_a, m5));
+    y[step] = hn::MulAdd(hn::Set(d, P::kB), difference_b, hn::MulAdd(hn::Set(d, P::kA), difference_a, m5));
   } else {
-    y[step] = hn::MulAdd(hn::Set(d, kB), difference_b, hn::Mul(hn::Set(d, kA), difference_a));
+    y[step] = hn::MulAdd(hn::Set(d, P::kB), difference_b, hn::Mul(hn::Set(d, P::kA), difference_a));
   }
   if constexpr (kTile == 3) {
-    y[2 * step] = hn::MulAdd(hn::Set(d, kB2), sum_b, hn::MulAdd(hn::Set(d, kA2), sum_a, m5));
+    y[2 * step] = hn::MulAdd(hn::Set(d, P::kB2), sum_b, hn::MulAdd(hn::Set(d, P::kA2), sum_a, m5));
   }
   if constexpr (kTile == 4) {
-    y[2 * step] = hn::MulAdd(hn::Set(d, kB2), sum_b, hn::Mul(hn::Set(d, kA2), sum_a));
-    y[3 * step] = hn::MulAdd(hn::Set(d, kB2 * kB), difference_b, hn::MulAdd(hn::Set(d, kA2 * kA), difference_a, m5));
+    y[2 * step] = hn::MulAdd(hn::Set(d, P::kB2), sum_b, hn::Mul(hn::Set(d, P::kA2), sum_a));
+    y[3 * step] =
+        hn::MulAdd(hn::Set(d, P::kB2 * P::kB), difference_b, hn::MulAdd(hn::Set(d, P::kA2 * P::kA), difference_a, m5));
   }
 }
 

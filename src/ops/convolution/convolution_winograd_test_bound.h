@@ -17,7 +17,7 @@ struct AbsoluteTransforms {
   size_t tile;
   double b[6][6], g[6][5] = {}, a[4][6] = {};
   explicit AbsoluteTransforms(size_t taps) : tile(winograd_tile(taps)) {
-    const double p = kWinogradA, q = kWinogradB, s = p * p + q * q, m = p * p * q * q;
+    const double p = winograd_a(taps), q = kWinogradB, s = p * p + q * q, m = p * p * q * q;
     const double bt[6][6] = {{m, 0, s, 0, 1, 0},
                              {0, p * q * q, q * q, p, 1, 0},
                              {0, p * q * q, q * q, p, 1, 0},

@@ -36,11 +36,12 @@ using namespace winograd;
 template <size_t kTaps>
 HWY_INLINE void WeightAxis(const V* HWY_RESTRICT g, size_t step, V& u0, V& u1, V& u2, V& u3, V& u4, V& u5) {
   const D d;
-  u0 = hn::Mul(g[0], hn::Set(d, kWeight0));
-  V even_a = hn::MulAdd(g[2 * step], hn::Set(d, kWeightA[2]), hn::Mul(g[0], hn::Set(d, kWeightA[0])));
-  V even_b = hn::MulAdd(g[2 * step], hn::Set(d, kWeightB[2]), hn::Mul(g[0], hn::Set(d, kWeightB[0])));
+  using P = Points<kTaps>;
+  u0 = hn::Mul(g[0], hn::Set(d, P::kWeight0));
+  V even_a = hn::MulAdd(g[2 * step], hn::Set(d, P::kWeightA[2]), hn::Mul(g[0], hn::Set(d, P::kWeightA[0])));
+  V even_b = hn::MulAdd(g[2 * step], hn::Set(d, P::kWeightB[2]), hn::Mul(g[0], hn::Set(d, P::kWeightB[0])));
   u5 = g[(kTaps - 1) * step];
-  const V a = hn::Set(d, kWeightA[1]), b = hn::Set(d, kWeightB[1]);
+  const V a = hn::Set(d, P::kWeightA[1]), b = hn::Set(d, P::kWeightB[1]);
   if constexpr (kTaps == 3) {
     u1 = hn::MulAdd(g[step], a, even_a);
     u2 = hn::NegMulAdd(g[step], a, even_a);
@@ -48,11 +49,11 @@ HWY_INLINE void WeightAxis(const V* HWY_RESTRICT g, size_t step, V& u0, V& u1, V
     u4 = hn::NegMulAdd(g[step], b, even_b);
   } else {
     if constexpr (kTaps == 5) {
-      even_a = hn::MulAdd(g[4 * step], hn::Set(d, kWeightA[4]), even_a);
-      even_b = hn::MulAdd(g[4 * step], hn::Set(d, kWeightB[4]), even_b);
+      even_a = hn::MulAdd(g[4 * step], hn::Set(d, P::kWeightA[4]), even_a);
+      even_b = hn::MulAdd(g[4 * step], hn::Set(d, P::kWeightB[4]), even_b);
     }
-    const V odd_a = hn::MulAdd(g[3 * step], hn::Set(d, kWeightA[3]), hn::Mul(g[step], a));
-    const V odd_b = hn::MulAdd(g[3 * step], hn::Set(d, kWeightB[3]), hn::Mul(g[step], b));
+    const V odd_a = hn::MulAdd(g[3 * step], hn::Set(d, P::kWeightA[3]), hn::Mul(g[step], a));
+    const V odd_b = hn::MulAdd(g[3 * step], hn::Set(d, P::kWeightB[3]), hn::Mul(g[step], b));
     u1 = hn::Add(even_a, odd_a);
     u2 = hn::Sub(even_a, odd_a);
     u3 = hn::Add(even_b, odd_b);
