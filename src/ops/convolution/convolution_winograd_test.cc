@@ -78,13 +78,6 @@ std::vector<NamedShape> all_cases() {
   return all;
 }
 
-ConvolutionMap map_of(const ConvolutionShape& s) {
-  ConvolutionMap m;
-  m.y = {s.transposed ? s.ih : s.oh, s.transposed ? s.oh : s.ih, s.kh, s.sy, 1, s.top};
-  m.x = {s.transposed ? s.iw : s.ow, s.transposed ? s.ow : s.iw, s.kw, s.sx, 1, s.left};
-  m.small_channels = s.transposed ? s.i : s.o, m.large_channels = s.transposed ? s.o : s.i;
-  return m;
-}
 bool is_down(const ConvolutionMap& m, size_t batch) {
   return is_winograd(down_axis(m.y), down_axis(m.x), 1, m.small_channels, m.large_channels, batch);
 }
@@ -128,7 +121,7 @@ TEST(Winograd, WithinTheBound) {
       const ConvolutionMap map = map_of(s);
       const auto ab = absolute(b);
       const Spreads spreads(s, absolute(x), absolute(w), absolute(dy), is_down(map, s.n), is_up(map, s.n),
-                            winograd_scatter_accepts(map, s.n), is_winograd_gradient(map, s.n));
+                            winograd_scatter_accepts(map, s.n), !large && is_winograd_gradient(map, s.n));
       std::vector<double> size_y;
       ref::ConvolutionGradients size;
       if (!large) {

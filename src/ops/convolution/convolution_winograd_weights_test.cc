@@ -80,7 +80,7 @@ TEST(WinogradWeights, WithinTheBound) {
         const double term = double{x[xi]} * double{dy[yi]};
         want[wi] += term, size[wi] += std::fabs(term);
       });
-      const Spreads spreads(s, absolute(x), std::vector<double>(s.w_count()), absolute(dy), false, true);
+      const Spreads spreads(s, absolute(x), std::vector<double>(s.w_count()), absolute(dy), false, false, false, true);
       const double pixels = double(s.n * (s.transposed ? s.ih * s.iw : s.oh * s.ow));
       for_each_isa([&] {
         SCOPED_TRACE(c.name);
