@@ -50,7 +50,8 @@ struct DirectPlan {
   int64_t small_result_floats() const { return 4 * std::max(x.size * y.size, x.windows * y.windows) + 32; }
   size_t scratch_bytes() const {
     if (!small) return row_scratch_bytes();
-    return row_scratch_bytes() + sizeof(float) * static_cast<size_t>(3 * small_box_floats() + small_divisors() + small_result_floats());
+    return row_scratch_bytes() +
+           sizeof(float) * static_cast<size_t>(3 * small_box_floats() + small_divisors() + small_result_floats());
   }
 };
 

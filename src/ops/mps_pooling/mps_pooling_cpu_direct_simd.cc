@@ -56,15 +56,30 @@ HWY_NOINLINE void RunDirectPlanes(const DirectPlan& p, const PoolBackward& e, Ra
   if (p.stream) hwy::FlushStream();
 }
 
-// Which kernel takes small planes: gradients of maxima, other gradients; forward f32, maxima of f16, sums of f16.
+// Which kernel takes small planes: sums of f16 (f32 average gradients are never taken, see the plan), maxima, f32.
 template <typename T, PoolKind kKind, bool kBackward>
 struct SmallKernel {
-  static constexpr bool kMax = kKind == PoolKind::max, kHalf = sizeof(T) == 2;
-  using Sums = SumPlane<T, kMax ? PoolKind::average : kKind, kBackward>;
-  using Backward = std::conditional_t<kMax, RoutePlane<T>, Sums>;
-  using Halves = std::conditional_t<kMax, HalfMaxPlane, Sums>;
-  using Forward = std::conditional_t<kHalf, Halves, ColumnPlane<kKind>>;
-  using Type = std::conditional_t<kBackward, Backward, Forward>;
+  using Type = SumPlane<kKind, kBackward>;
+};
+template <typename T>
+struct SmallKernel<T, PoolKind::max, true> {
+  using Type = RoutePlane<T>;
+};
+template <>
+struct SmallKernel<hwy::float16_t, PoolKind::max, false> {
+  using Type = HalfMaxPlane;
+};
+template <PoolKind kKind>
+struct SmallKernel<float, kKind, false> {
+  using Type = ColumnPlane<kKind, false>;
+};
+template <>
+struct SmallKernel<float, PoolKind::l2_norm, true> {
+  using Type = ColumnPlane<PoolKind::l2_norm, true>;
+};
+template <>
+struct SmallKernel<float, PoolKind::average, true> {
+  using Type = DirectPlane<float, PoolKind::average, 3, 1, true>;
 };
 
 template <typename T, PoolKind kKind, bool kBackward>

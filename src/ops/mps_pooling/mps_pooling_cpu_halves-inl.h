@@ -1,5 +1,5 @@
-// Maxima of small planes of f16 in 3x3 stride 1 windows (mps_pooling_cpu_small-inl.h), as 16-bit integers: 8 windows side
-// by side, from top to bottom.
+// Maxima of small planes of f16 in 3x3 stride 1 windows (mps_pooling_cpu_small-inl.h), as 16-bit integers: 8 windows
+// side by side, from top to bottom.
 
 #if defined(BNNS_OPS_MPS_POOLING_CPU_HALVES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef BNNS_OPS_MPS_POOLING_CPU_HALVES_INL_H_

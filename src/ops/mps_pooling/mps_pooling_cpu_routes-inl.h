@@ -1,8 +1,8 @@
 // Gradients of maxima of small planes in 3x3 stride 1 windows (mps_pooling_cpu_small-inl.h). The tap that takes a
 // window's gradient is the first maximum of its column of taps, and which row that is does not depend on the window:
-// of the first maxima of its three columns a window takes one, so if it takes column x, the row is the same as for every
-// other window of its row that takes x. So what windows send goes two short ways instead of one to nine taps: along the
-// row to a column (3 choices), then down the column to a row (3 choices).
+// of the first maxima of its three columns a window takes one, so if it takes column x, the row is the same as for
+// every other window of its row that takes x. So what windows send goes two short ways instead of one to nine taps:
+// along the row to a column (3 choices), then down the column to a row (3 choices).
 //
 // f16: keys of the same order as the values are the upper halves of integers, below them lies where a maximum is, so
 // that of equal keys the earlier tap is the larger integer. f32: rows of taps are compared first, then rows.
@@ -122,8 +122,8 @@ class RoutePlane : public SmallPlane<T, PoolKind::max, true> {
   // a sum. Windows that reach outside, where zeros take part, send 0 if their maximum is less.
   HWY_INLINE void TakeColumn(int64_t w, const T* g, Seen& seen) const {
     const bool zeros = p_.edge == PoolEdge::zero;
-    const auto over = static_cast<__mmask16>(
-        zeros ? FirstTexels((w == 0 ? -p_.x.first : 0)) | ~FirstTexels(Base::Inside() - w) : 0);
+    const auto over =
+        static_cast<__mmask16>(zeros ? FirstTexels((w == 0 ? -p_.x.first : 0)) | ~FirstTexels(Base::Inside() - w) : 0);
     float *taken = At(kTaken, 0, w), *sent = At(kSent, 0, w);
     g += 4 * w;
     const auto send = [&](int64_t v, __mmask16 lost) HWY_ATTR {

@@ -1,8 +1,8 @@
 // What the kernels for small planes in 3x3 stride 1 windows share (mps_pooling_cpu_direct.h). They work in passes over
 // scratch with a border around it, so that no pass meets an edge: columns of 4 texels or windows are walked from top to
 // bottom, and the last column overlaps the one before instead of ending early. Results lie in scratch until a plane of
-// them is there. They leave as whole lines before the last pass of the next plane: stores around the caches are slow and
-// keep the stores behind them waiting, and those of a last pass are the only ones that nothing soon waits for.
+// them is there. They leave as whole lines before the last pass of the next plane: stores around the caches are slow
+// and keep the stores behind them waiting, and those of a last pass are the only ones that nothing soon waits for.
 
 #if defined(BNNS_OPS_MPS_POOLING_CPU_SMALL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef BNNS_OPS_MPS_POOLING_CPU_SMALL_INL_H_

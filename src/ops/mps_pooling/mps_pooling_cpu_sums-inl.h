@@ -1,7 +1,8 @@
-// Average and L2 of small planes in 3x3 stride 1 windows (mps_pooling_cpu_small-inl.h). Texels (L2: their squares) are
-// brought into scratch as f32 once; a row of three is summed once and shared by the three windows above each other; what
-// windows send is summed the same way for texels. Texels of a plane gather in the same loop in which the windows of the
-// next plane divide and take roots: the unit that does that is slow, and the others are free meanwhile.
+// Average and L2 of small planes of f16 in 3x3 stride 1 windows (mps_pooling_cpu_small-inl.h). Texels (L2: their
+// squares) are brought into scratch as f32 once; a row of three is summed once and shared by the three windows above
+// each other; what windows send is summed the same way for texels. Texels of a plane gather in the same loop in which
+// the windows of the next plane divide and take roots: the unit that does that is slow, and the others are free
+// meanwhile.
 
 #if defined(BNNS_OPS_MPS_POOLING_CPU_SUMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef BNNS_OPS_MPS_POOLING_CPU_SUMS_INL_H_
@@ -16,8 +17,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 
-template <typename T, PoolKind kKind, bool kBackward>
-class SumPlane : public SmallPlane<T, kKind, kBackward> {
+template <PoolKind kKind, bool kBackward>
+class SumPlane : public SmallPlane<hwy::float16_t, kKind, kBackward> {
+  using T = hwy::float16_t;
   using Base = SmallPlane<T, kKind, kBackward>;
   using Base::At, Base::columns_, Base::divisors_, Base::kept_, Base::line_, Base::p_, Base::pitch_, Base::results_;
   static constexpr bool kAverage = kKind == PoolKind::average;
@@ -82,7 +84,7 @@ class SumPlane : public SmallPlane<T, kKind, kBackward> {
     }
   }
 
-  // Forward, f16: a sum over the number of taps, as a division rounds it, without one: of the product with the rounded
+  // A sum over the number of taps, as a division rounds it, without one: of the product with the rounded
   // reciprocal the remainder is exact, and what it adds is rounded once (for 1 to 9 taps the quotient's bits, whatever
   // the sum; sums of f16 are too large and too small for neither). An infinite sum has no remainder. -0 becomes 0.
   static HWY_INLINE __m512 Quotient(__m512 sum, __m512 n, __m512 reciprocal) {
@@ -90,7 +92,7 @@ class SumPlane : public SmallPlane<T, kKind, kBackward> {
     return _mm512_mask3_fmadd_ps(rest, reciprocal, q, _mm512_cmp_ps_mask(rest, rest, _CMP_ORD_Q));
   }
 
-  // Forward, f16: the root of a sum of squares as good as one that is rounded correctly, once it is rounded to f16. Its
+  // The root of a sum of squares as good as one that is rounded correctly, once it is rounded to f16. Its
   // relative error before it is rounded to f32 is at most 2^-37 (2^-24 of the last approximation times 2^-14 of the
   // reciprocal root's, which its instruction promises); and since midpoints m of two f16 have 12 bits, roots of f32 are
   // no closer than 2^-35 to the only places where that could matter, half an ulp beside an m.
