@@ -305,13 +305,18 @@ TEST(ConvolutionBugClasses, BC16_NoPathIsLessAccurate) {
     }
   }
   for (const ConvolutionShape& s :
-       {make_shape(2, 9, 21, 40, 9, 3, 1, 1, 9), make_shape(2, 9, 21, 40, 9, 5, 2, 2, 9),
-        make_shape(8, 16, 12, 12, 12, 3, 2, 1), make_shape(2, 3, 40, 41, 8, 7, 2, 3),
+       {make_shape(2, 9, 21, 40, 9, 3, 1, 1, 9),  make_shape(2, 9, 21, 40, 9, 5, 2, 2, 9),
+        make_shape(8, 16, 12, 12, 12, 3, 2, 1),   make_shape(2, 3, 40, 41, 8, 7, 2, 3),
         make_shape(2, 12, 9, 10, 15, 3, 1, 1, 3), make_shape(2, 8, 12, 12, 8, 4, 2, 1, 1, 1, true),
-        make_shape(4, 20, 12, 14, 50, 5, 1, 0), make_shape(4, 16, 12, 14, 32, 4, 1, 0),
-        make_shape(4, 3, 40, 41, 64, 7, 2, 0), make_shape(4, 16, 20, 21, 16, 9, 2, 0),
-        make_shape(4, 16, 12, 14, 32, 5, 1, 2), make_shape(8, 3, 40, 41, 64, 7, 2, 3),
-        make_shape(4, 16, 12, 14, 32, 4, 1, 2), make_shape(8, 3, 33, 30, 32, 8, 2, 3),
+        make_shape(4, 20, 12, 14, 50, 5, 1, 0),   make_shape(4, 16, 12, 14, 32, 4, 1, 0),
+        make_shape(4, 3, 40, 41, 64, 7, 2, 0),    make_shape(4, 16, 20, 21, 16, 9, 2, 0),
+        make_shape(4, 16, 12, 14, 32, 5, 1, 2),   make_shape(8, 3, 40, 41, 64, 7, 2, 3),
+        make_shape(8, 3, 33, 30, 32, 7, 2, 5),    make_shape(8, 3, 33, 30, 32, 7, 2, 6),
+        make_shape(8, 3, 33, 30, 32, 8, 2, 6),    make_shape(4, 16, 12, 14, 32, 4, 1, 3),
+        make_shape(4, 16, 12, 14, 32, 5, 1, 4),   make_shape(4, 16, 12, 14, 32, 9, 2, 7),
+        make_shape(4, 32, 12, 14, 32, 3, 1, 2),   make_shape(8, 32, 12, 14, 32, 3, 1, 0),
+        make_shape(8, 32, 26, 26, 64, 3, 1, 0),   make_shape(8, 32, 12, 14, 32, 3, 1, 1),
+        make_shape(4, 16, 12, 14, 32, 4, 1, 2),   make_shape(8, 3, 33, 30, 32, 8, 2, 3),
         make_shape(8, 20, 12, 12, 50, 5, 1, 0)}) {
     const Measure m(s);
     for_each_isa([&] { m.run(); });

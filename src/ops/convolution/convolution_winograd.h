@@ -27,6 +27,9 @@ size_t winograd_taps(const PatchAxis& y, const PatchAxis& x);
 inline size_t winograd_channels(const PatchAxis& y, size_t channels) {
   return y.step == 2 ? 4 * channels : channels;
 }
+// Whether the error of the outer taps of dW, which have the terms of fewer pixels, stays within four times that of
+// plain sums.
+bool has_mild_taps(const PatchAxis& y, const PatchAxis& x);
 // Whether Winograd's algorithm computes the map, and pays.
 bool is_winograd(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels, size_t batch);
 

@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kLeastBatch = 8;          // tasks are samples
 constexpr size_t kLeastDepth = 32;         // small channels
 constexpr size_t kLeastColumns = 12;       // large ones, phases count
+constexpr size_t kLeast3x3 = 32;           // large ones of 3x3
 constexpr size_t kMostColumns = 64;        // their sums are kept for a row of tiles
 constexpr size_t kMostDepth = 512;         // one product
 constexpr size_t kBlockTiles = 56;         // of a product, about
@@ -213,7 +214,8 @@ class Scatter {
 bool winograd_scatter_accepts(const ConvolutionMap& map, size_t batch) {
   const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
   const size_t taps = winograd_taps(y, x);
-  if (taps <= 3 || map.groups != 1 || batch < kLeastBatch) return false;
+  if (taps == 0 || map.groups != 1 || batch < kLeastBatch) return false;
+  if (taps == 3 && map.large_channels < kLeast3x3) return false;
   if (y.step == 1 &&
       is_winograd(up_axis(map.y, 0), up_axis(map.x, 0), 1, map.large_channels, map.small_channels, batch)) {
     return false;

@@ -2,8 +2,8 @@
 //   V = B' d B    6x6 source pixels d of a tile
 //   U = G g G'    r x r weights g (convolution_winograd_weights_simd.cc)
 //   Y = A' M A    m x m target pixels of a tile, M = sum over channels of U * V, point by point
-// Points 0, +-5/8 (four taps: 3/4), +-3/2 and infinity: a third of the rounding error of the usual 0, +-1, +-2, infinity
-// (README.md), and all entries of B and A are exact in f32.
+// Points 0, +-5/8 (four taps: 3/4), +-3/2 and infinity: a third of the rounding error of the usual 0, +-1, +-2,
+// infinity (README.md), and all entries of B and A are exact in f32.
 //
 // Images are CHW, so pixels come four at a time from 4 x 4 transposes within 128-bit blocks: rows of channels are
 // loaded straight into the block where they belong, which leaves eight shuffles for 64 values on AVX-512.

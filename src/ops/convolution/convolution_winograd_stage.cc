@@ -47,6 +47,24 @@ void gather_phases(const ImageSource& source, size_t n, size_t first_channel, si
   }
 }
 
+// How many of the positions first + i * step, i < count, lie inside the source.
+size_t count_inside(ptrdiff_t first, ptrdiff_t step, size_t count, size_t extent) {
+  size_t inside = 0;
+  for (size_t i = 0; i < count; ++i, first += step) inside += first >= 0 && first < static_cast<ptrdiff_t>(extent);
+  return inside;
+}
+
+// Pixels in corners have the terms of few taps but the error of their whole tile, which must stay below four times that
+// of plain sums (BC16): 3x3 3.3 times with one pixel of padding and 7.2 with two, 4x4 3.1 times with two.
+bool has_mild_corners(size_t taps, const PatchAxis& y, const PatchAxis& x) {
+  const auto least = [](const PatchAxis& a) {
+    const ptrdiff_t last = static_cast<ptrdiff_t>(a.pixels - 1) * a.step + a.offset;
+    return std::min(count_inside(a.offset, a.tap, a.taps, a.extent), count_inside(last, a.tap, a.taps, a.extent));
+  };
+  const size_t seen = least(y) * least(x), all = y.taps * x.taps;
+  return taps == 3 ? 5 * seen >= 2 * all : 4 * seen >= all;
+}
+
 }  // namespace
 
 size_t winograd_taps(const PatchAxis& y, const PatchAxis& x) {
@@ -60,9 +78,21 @@ size_t winograd_taps(const PatchAxis& y, const PatchAxis& x) {
   return y.step == x.step && taps(x) == r && r >= 3 && r <= 5 ? r : 0;
 }
 
+// The same for dW, whose outer taps have the terms of few pixels: 9x9 over a stride of 2 had 5.4 times with a third.
+bool has_mild_taps(const PatchAxis& y, const PatchAxis& x) {
+  const auto least = [](const PatchAxis& a) {
+    const ptrdiff_t last = static_cast<ptrdiff_t>(a.taps - 1) * a.tap + a.offset;
+    return std::min(count_inside(a.offset, a.step, a.pixels, a.extent), count_inside(last, a.step, a.pixels, a.extent));
+  };
+  return 2 * least(y) * least(x) >= y.pixels * x.pixels;
+}
+
 bool is_winograd(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels, size_t batch) {
   const size_t taps = winograd_taps(y, x);
   if (taps == 0 || groups != 1) return false;
+  if (!has_mild_corners(taps, y, x)) return false;
+  // Without FMA the error of larger kernels passes four times that of plain sums (4x4, two pixels of padding).
+  if (y.taps > 3 && isa() == Isa::baseline) return false;
   const size_t tile = winograd_tile(taps), tiles = div_up(y.pixels, tile) * div_up(x.pixels, tile);
   const size_t phases = winograd_channels(y, 1);
   channels *= phases;

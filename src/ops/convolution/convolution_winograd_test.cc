@@ -21,8 +21,6 @@ std::vector<NamedShape> cases() {
       {"parts of dW", make_shape(1, 32, 112, 136, 32, 3, 1, 1)},
       {"whole tiles", make_shape(1, 32, 8, 8, 32, 3, 1, 1)},
       {"one half tile", make_shape(2, 33, 7, 7, 47, 3, 1, 1)},
-      {"no padding", make_shape(1, 40, 13, 15, 35, 3, 1, 0)},
-      {"padding 2", make_shape(2, 32, 9, 12, 34, 3, 1, 2)},
       {"few rows", make_shape(3, 36, 4, 21, 32, 3, 1, 1)},
       {"two depth blocks", make_shape(1, 150, 7, 6, 33, 3, 1, 1)},
       {"many tiles", make_shape(9, 33, 15, 14, 37, 3, 1, 1)},
@@ -42,6 +40,7 @@ std::vector<NamedShape> cases() {
 // Only the down map is Winograd's.
 std::vector<NamedShape> down_cases() {
   return {
+      {"no padding", make_shape(1, 40, 13, 15, 35, 3, 1, 0)},
       {"5x5, no padding", make_shape(5, 20, 12, 12, 50, 5, 1, 0)},
       {"7x7 s2", make_shape(2, 3, 40, 46, 64, 7, 2, 3)},
       {"7x7 s2, odd", make_shape(4, 5, 25, 32, 27, 7, 2, 2)},
@@ -55,9 +54,15 @@ std::vector<NamedShape> down_cases() {
   };
 }
 
+// Only the up map is: pixels of the down map have one of nine taps in the corners.
+std::vector<NamedShape> up_cases() {
+  return {{"padding 2", make_shape(2, 32, 9, 12, 34, 3, 1, 2)}};
+}
+
 // The up map is computed from the side of the small image.
 std::vector<NamedShape> scatter_cases() {
   return {
+      {"scatter 3x3", make_shape(8, 33, 9, 12, 34, 3, 1, 0)},
       {"scatter 5x5", make_shape(8, 20, 12, 12, 50, 5, 1, 0)},
       {"scatter 5x5, odd", make_shape(9, 13, 9, 12, 33, 5, 1, 0)},
       {"scatter 4x4", make_shape(8, 14, 9, 9, 34, 4, 1, 0)},
@@ -74,6 +79,7 @@ std::vector<NamedShape> scatter_cases() {
 std::vector<NamedShape> all_cases() {
   auto all = cases();
   for (const NamedShape& c : down_cases()) all.push_back(c);
+  for (const NamedShape& c : up_cases()) all.push_back(c);
   for (const NamedShape& c : scatter_cases()) all.push_back(c);
   return all;
 }
@@ -97,6 +103,9 @@ TEST(Winograd, CasesUseIt) {
     EXPECT_TRUE(is_up(map_of(c.shape), c.shape.n)) << c.name;
   }
   for (const NamedShape& c : down_cases()) EXPECT_TRUE(is_down(map_of(c.shape), c.shape.n)) << c.name;
+  for (const NamedShape& c : up_cases()) {
+    EXPECT_TRUE(is_up(map_of(c.shape), c.shape.n) && !is_down(map_of(c.shape), c.shape.n)) << c.name;
+  }
   for (const NamedShape& c : scatter_cases()) {
     EXPECT_TRUE(winograd_scatter_accepts(map_of(c.shape), c.shape.n)) << c.name;
   }

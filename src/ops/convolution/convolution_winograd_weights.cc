@@ -32,7 +32,7 @@ bool is_winograd_gradient(const ConvolutionMap& map, size_t batch) {
   if (isa() == Isa::baseline || map.groups != 1) return false;
   const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
   const size_t taps = winograd_taps(y, x), phases = winograd_channels(y, 1), pixels = y.pixels * x.pixels;
-  if (taps == 0) return false;
+  if (taps == 0 || !has_mild_taps(y, x)) return false;
   if (taps == 3 && is_winograd(y, x, 1, map.small_channels, map.large_channels, batch)) return true;
   if (phases * map.large_channels < kLeastLarge || map.small_channels < kLeastSmall) return false;
   // Half of the products must be saved: tiles that reach beyond the small image waste them.
