@@ -66,6 +66,11 @@ Bytes make_bytes(size_t n) {
 // Bytes per second of a copy around the caches.
 class Copy {
  public:
+  // Data, as images have it: a Zen 4 copies zeros 5 to 20 % faster.
+  Copy() {
+    auto* x = reinterpret_cast<float*>(from_.get());
+    for (size_t i = 0; i < kFloats; ++i) x[i] = static_cast<float>(i % 8191);
+  }
   double rate(size_t threads) const {
     const double start = now();
     constexpr size_t kPiece = 64 * 1024;
