@@ -9,7 +9,6 @@
 // time in L1, with zeros on all sides for the windows that do not exist.
 
 #include <algorithm>
-#include <cstring>
 
 #include "src/ops/pooling/pooling_kernels.h"
 #undef HWY_TARGET_INCLUDE
@@ -151,6 +150,7 @@ class DoubleTask {
   const PoolingBackward& call_;
   const PoolingGeometry& g_;
   int64_t pitch_, capacity_;  // of the rows of c
+  bool fetch_;                // FetchRows of x
   WindowsFunction norms_ = nullptr;
   const float *x_ = nullptr, *dy_ = nullptr;
   RowWriter<float> writer_;
@@ -164,8 +164,9 @@ DoubleTask<kKernel, kStride, kTimes>::DoubleTask(const PoolingBackward& call)
     : call_(call), g_(call.problem.geometry), writer_(call.stream) {
   const int64_t windows = std::max(g_.x.out, (g_.x.in + kStride - 1) / kStride);
   pitch_ = kMargin + (windows + 15) / 16 * 16 + 32;
+  fetch_ = kTimes && kStride == 2 && call.stream && g_.x.in >= kLongRow && g_.x.in % 16 == 0;
   // Few at a time: reading and writing take turns in short steps, in long ones each would wait for the other.
-  capacity_ = std::min<int64_t>(kRoomFloats / pitch_, kKernel == 2 ? (kTimes ? 8 : 2) : 10);
+  capacity_ = std::min<int64_t>(kRoomFloats / pitch_, kKernel == 2 ? (fetch_ ? 1 : kTimes ? 8 : 2) : fetch_ ? 6 : 10);
   std::fill(room_, room_ + capacity_ * pitch_, 0.0f);
   if (kTimes) norms_ = ChooseWindows(PoolingFold::norm, g_);
   std::fill(counts_, counts_ + kChunk + 16, static_cast<float>(kKernel));
@@ -179,6 +180,7 @@ void DoubleTask<kKernel, kStride, kTimes>::MakeRows(int64_t first, int64_t count
   const int64_t n = g_.x.out;
   const Span exist{std::max<int64_t>(0, first), std::min(g_.y.out, first + count)};
   if (kTimes && !exist.empty()) {
+    if (fetch_) FetchRows(g_, x_, call_.x.row, exist);
     norms_({&g_,
             {x_, BNNSDataTypeFloat32, 1, call_.x.row, {0, g_.x.in}, {0, g_.y.in}},
             exist,

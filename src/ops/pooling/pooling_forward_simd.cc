@@ -11,6 +11,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "src/ops/pooling/pooling_lanes-inl.h"
 #include "src/ops/pooling/pooling_windows-inl.h"
 #include "src/ops/pooling/pooling_writer-inl.h"
 #include "src/simd/dispatch.h"
@@ -20,7 +21,8 @@ namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace {
 
-constexpr int64_t kBlockWindows = 512;  // 2 KiB of values and as much of offsets
+constexpr int64_t kBlockWindows = 512;    // 2 KiB of values and as much of offsets
+constexpr int64_t kFetchedWindows = 256;  // where their pixels, 4 KiB, are asked for at once
 
 // values[0, n) += b, in whole vectors: the buffer has room behind.
 HWY_INLINE void AddBias(float* values, int64_t n, float b) {
@@ -121,11 +123,14 @@ void ForwardPlanes(const PoolingForward& call, Range planes, Span rows) {
   const PoolingFold fold = call.index.data ? PoolingFold::arg_max : value_fold(call.problem.function);
   const WindowsFunction windows = call.x.has_f32_rows() ? ChooseWindows(fold, g) : nullptr;
   const int64_t width = g.x.out, chunk = std::min(width, kChunk);
-  const int64_t block_rows = chunk == width ? kBlockWindows / chunk : 1;  // blocks follow each other in a packed plane
   const bool packed = call.y.is_packed(width);
   const bool in_line = call.index.column == 1 && call.index.row == width && g.x.in * g.y.in <= INT32_MAX;
   const PositionsFunction positions =
       fold == PoolingFold::arg_max && windows && in_line ? ChoosePositions(g, call.index.wide) : nullptr;
+  // Where positions are kept: without them a kernel reads as fast as it would ask.
+  const bool fetch = positions && call.stream && chunk == width && g.x.in >= kLongRow;
+  const int64_t together = std::max<int64_t>(1, (fetch ? kFetchedWindows : kBlockWindows) / chunk);
+  const int64_t block_rows = chunk == width ? together : 1;  // blocks follow each other in a packed plane
   alignas(64) float room[kBlockWindows + kWindowSlack];
   alignas(64) int32_t offsets[kBlockWindows + kWindowSlack];
   alignas(64) float stage[kStageFloats];
@@ -147,6 +152,7 @@ void ForwardPlanes(const PoolingForward& call, Range planes, Span rows) {
         const int64_t n = block.rows.size() * block.pitch;
         float* to = static_cast<float*>(y) + wy * call.y.row + wx;
         block.values = packed ? writers.y.Reserve(to, static_cast<size_t>(n)) : room;
+        if (fetch) FetchRows(g, static_cast<const float*>(x), call.x.row, block.rows);
         if (positions) {
           writers.Positions(positions, call, block, call.index.at(at.sample, at.channel));
         } else if (windows) {
