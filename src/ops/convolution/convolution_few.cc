@@ -127,7 +127,9 @@ bool few_accepts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t cha
   return least <= kFewFloats / channels / length;
 }
 
-SinkParts few_sink_parts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels) {
+SinkParts few_sink_parts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels, size_t batch) {
+  // Ways that hand over no blocks have bits of their own: a fused layer must not take another way than the layer alone.
+  if (few_scatter_accepts(y, x, rows, channels, batch) || few_fold_accepts(x, rows)) return {};
   if (y.target_step != 1 || x.target_step != 1) return {};
   return {1, FewSlab(y, x, channels, compact_pays(y, x, rows), 1).rows * x.pixels};
 }

@@ -43,7 +43,7 @@ void few_fold(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows
 bool few_phases_accepts(const ConvolutionMap& map, size_t batch);
 void few_phases(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
                 const WeightView& w, ScratchShelf& scratch, size_t threads);
-SinkParts few_sink_parts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels);
+SinkParts few_sink_parts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels, size_t batch);
 
 // The weight gradient, with few channels of the small image.
 bool few_accepts_weights(const ConvolutionMap& map);

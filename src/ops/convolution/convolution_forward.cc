@@ -161,12 +161,14 @@ SinkParts ConvolutionFilter::sink_parts(size_t batch) const {
   const PatchAxis x = problem_.transposed ? up_axis(m.x, 0) : down_axis(m.x);
   if (y.taps == 0 || x.taps == 0) return {};
   if (is_depthwise(m)) return depthwise_sink_parts(y, x);
+  if (problem_.transposed && winograd_scatter_accepts(m, batch))
+    return {};  // it hands over no blocks, and has its own bits
   const ImageTarget target{&problem_.y};
   const size_t rows = problem_.outputs / m.groups, channels = problem_.inputs / m.groups;
   if (is_winograd(y, x, m.groups, rows, channels, batch)) {
     return WinogradProduct(y, x, rows, channels, {}, 0, 0, batch, target, 1).sink_parts();
   }
-  if (few_accepts(y, x, rows, channels, batch)) return few_sink_parts(y, x, rows, channels);
+  if (few_accepts(y, x, rows, channels, batch)) return few_sink_parts(y, x, rows, channels, batch);
   return PatchProduct(y, x, m.groups, rows, channels, {}, 0, 0, batch, target, 1).sink_parts();
 }
 

@@ -1,6 +1,7 @@
-// A 3x3 patch map with steps and taps of one pixel by Winograd's algorithm F(4x4, 3x3): a quarter of the products.
+// A patch map with r x r taps of one pixel, r = 3 to 5, by Winograd's algorithm F(m x m, r x r), m + r = 7: a quarter
+// of the products (r = 5: 36 of 100). Steps of one pixel, or of two, as four phases (winograd_taps below).
 //
-//   target tile (4x4) of row r = A' [ sum over channels c of U(r, c) * V(c) ] A,   U = G g G',  V = B' d B
+//   target tile (m x m) of row r = A' [ sum over channels c of U(r, c) * V(c) ] A,   U = G g G',  V = B' d B
 //
 // For each of the 36 points the sum over channels is a matrix product, rows tiles, columns target channels, on the GEMM
 // core's tile kernel. A task takes a block of tiles and 32 target channels at a time, so that V and the 36 products

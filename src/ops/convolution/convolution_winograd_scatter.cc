@@ -18,6 +18,7 @@ constexpr size_t kLeast3x3 = 32;           // large ones of 3x3
 constexpr size_t kMostColumns = 64;        // their sums are kept for a row of tiles
 constexpr size_t kMostDepth = 512;         // one product
 constexpr size_t kBlockTiles = 56;         // of a product, about
+constexpr size_t kMostRowTiles = 112;      // a block has whole rows: Z of 512 channels is 8 MB
 constexpr size_t kStreamBytes = 4u << 20;  // targets from here on go around the caches
 
 class Scatter {
@@ -231,7 +232,7 @@ bool winograd_scatter_accepts(const ConvolutionMap& map, size_t batch) {
            static_cast<ptrdiff_t>(a.large);
   };
   const size_t tile = winograd_tile(taps), tiles = div_up(y.pixels, tile) * div_up(x.pixels, tile);
-  return covers(map.y, y) && covers(map.x, x) &&
+  return div_up(x.pixels, tile) <= kMostRowTiles && covers(map.y, y) && covers(map.x, x) &&
          2 * kWinogradPoints * phases * tiles <= y.taps * x.taps * y.pixels * x.pixels;
 }
 

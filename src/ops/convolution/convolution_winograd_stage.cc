@@ -31,7 +31,9 @@ void gather_phases(const ImageSource& source, size_t n, size_t first_channel, si
   const auto height = static_cast<ptrdiff_t>(source.height()), width = static_cast<ptrdiff_t>(source.width());
   const ptrdiff_t begin = std::clamp<ptrdiff_t>(window.left, 0, width);
   const ptrdiff_t end = std::clamp<ptrdiff_t>(window.left + static_cast<ptrdiff_t>(length), begin, width);
-  const auto before = static_cast<size_t>(begin - window.left), count = static_cast<size_t>(end - begin);
+  const auto count = static_cast<size_t>(end - begin);
+  const size_t before =
+      count == 0 ? 0 : static_cast<size_t>(begin - window.left);  // none: the image ends before, or begins after
   std::memset(rows, 0, 8 * length * sizeof(float));
   for (size_t r = 0; r < window.height; ++r) {
     for (size_t i = 0; i < 2 * channels; ++i) {

@@ -33,6 +33,11 @@ ConvolutionShape picture(size_t n, size_t c, size_t h, size_t w) {
 std::vector<FusedCase> cases() {
   std::vector<FusedCase> all = {
       {"rows", First::convolution, shape(3, 3, 14, 19, 6, 3, 1, 1)},
+      {"winograd", First::convolution, shape(2, 20, 9, 11, 24, 5, 1, 2)},
+      {"from the small side", First::convolution, shape(8, 32, 6, 6, 12, 5, 1, 0, 1, true)},
+      {"folded", First::convolution, shape(2, 16, 14, 14, 1, 5, 1, 2)},
+      {"scattered", First::convolution, shape(7, 32, 6, 6, 12, 5, 1, 0, 1, true)},
+      {"scattered, few channels", First::convolution, shape(1, 64, 8, 8, 4, 5, 1, 0, 1, true)},
       {"merged samples", First::convolution, shape(7, 2, 5, 6, 5, 3, 1, 1)},
       {"single pixels", First::convolution, shape(70, 2, 3, 3, 4, 3, 1, 0)},
       {"pieces of rows", First::convolution, shape(2, 1, 2, 512, 3, 1, 1, 0)},
