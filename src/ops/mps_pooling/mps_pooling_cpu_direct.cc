@@ -60,7 +60,7 @@ bool make_plan(const PoolBackward& e, bool backward, DirectPlan* p) {
   // The gradient of an f32 average is little arithmetic and mostly writing, which goes better row by row than in
   // bursts.
   const bool writes = backward && e.kind == PoolKind::average && type == PixelType::f32;
-  const bool narrow = p->x.size < 4 || p->x.windows < 4;
+  const bool narrow = type == PixelType::f16 && (p->x.size < 4 || p->x.windows < 4);
   p->small = s == 1 && !writes && !narrow && p->x.size * p->y.size <= kMostSmallTexels;
   return true;
 }

@@ -22,7 +22,7 @@ struct DirectPlan {
   PoolKind kind = PoolKind::max;
   PoolEdge edge = PoolEdge::zero;
   bool backward = false, stream = false;
-  bool small = false;  // stride 1, small planes: in passes over scratch
+  bool small = false;  // stride 1, small planes: column by column
   // Gradient, stride 2: rows of the target are no whole lines. The two rows that windows finish at a time come together
   // in scratch, so that all lines are written as one.
   bool paired = false;
@@ -43,15 +43,17 @@ struct DirectPlan {
         sizeof(uint16_t) * static_cast<size_t>(kMasks * block / 4 * blocks);
     return (bytes + 63) / 64 * 64;
   }
-  // Small planes: three boxes of texels or windows with a border, where the divisors of a row of windows lie, results.
-  int64_t small_pitch() const { return (std::max(x.size, x.windows) + 4 + 3) / 4 * 4; }
-  int64_t small_box_floats() const { return 4 * small_pitch() * (std::max(y.size, y.windows) + 4) + 64; }
-  int64_t small_divisors() const { return (y.windows + 15) / 16 * 16; }
-  int64_t small_result_floats() const { return 4 * std::max(x.size * y.size, x.windows * y.windows) + 32; }
+  // Small planes of f32: what windows send and where and where their divisors lie, row by row; then a plane of results.
+  int64_t column_floats() const { return 32 * (y.size + 1) + (y.size + 16) / 16 * 16; }
+  // Of f16: a plane with a border; what windows send, with a border, and where; where divisors lie; a plane of results.
+  int64_t half_pitch() const { return (std::max(x.size, x.windows) + 4 + 7) / 8 * 8; }
+  int64_t half_texel_floats() const { return 2 * half_pitch() * (y.size + 4); }
+  int64_t half_window_floats() const { return 4 * half_pitch() * (y.windows + 3) + 16; }
   size_t scratch_bytes() const {
     if (!small) return row_scratch_bytes();
-    return row_scratch_bytes() +
-           sizeof(float) * static_cast<size_t>(3 * small_box_floats() + small_divisors() + small_result_floats());
+    const int64_t results = 4 * std::max(x.size * y.size, x.windows * y.windows) + 32;
+    const int64_t halves = half_texel_floats() + 2 * half_window_floats() + y.windows + 16;
+    return row_scratch_bytes() + sizeof(float) * static_cast<size_t>(std::max(column_floats(), halves) + results);
   }
 };
 

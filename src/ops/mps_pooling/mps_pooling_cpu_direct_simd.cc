@@ -14,8 +14,6 @@
 #include "src/ops/mps_pooling/mps_pooling_cpu_columns-inl.h"
 #include "src/ops/mps_pooling/mps_pooling_cpu_halves-inl.h"
 #include "src/ops/mps_pooling/mps_pooling_cpu_plane-inl.h"
-#include "src/ops/mps_pooling/mps_pooling_cpu_routes-inl.h"
-#include "src/ops/mps_pooling/mps_pooling_cpu_sums-inl.h"
 #include "src/simd/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -56,38 +54,12 @@ HWY_NOINLINE void RunDirectPlanes(const DirectPlan& p, const PoolBackward& e, Ra
   if (p.stream) hwy::FlushStream();
 }
 
-// Which kernel takes small planes: sums of f16 (f32 average gradients are never taken, see the plan), maxima, f32.
-template <typename T, PoolKind kKind, bool kBackward>
-struct SmallKernel {
-  using Type = SumPlane<kKind, kBackward>;
-};
-template <typename T>
-struct SmallKernel<T, PoolKind::max, true> {
-  using Type = RoutePlane<T>;
-};
-template <>
-struct SmallKernel<hwy::float16_t, PoolKind::max, false> {
-  using Type = HalfMaxPlane;
-};
-template <PoolKind kKind>
-struct SmallKernel<float, kKind, false> {
-  using Type = ColumnPlane<kKind, false>;
-};
-template <>
-struct SmallKernel<float, PoolKind::l2_norm, true> {
-  using Type = ColumnPlane<PoolKind::l2_norm, true>;
-};
-template <>
-struct SmallKernel<float, PoolKind::average, true> {
-  using Type = DirectPlane<float, PoolKind::average, 3, 1, true>;
-};
-
 template <typename T, PoolKind kKind, bool kBackward>
 void RunDirectWindows(const DirectPlan& p, const PoolBackward& e, Range planes, float* scratch) {
   using Halves = DirectPlane<T, kKind, 2, 2, kBackward>;
   using Overlapping = DirectPlane<T, kKind, 3, 2, kBackward>;
   using Dense = DirectPlane<T, kKind, 3, 1, kBackward>;
-  using Small = typename SmallKernel<T, kKind, kBackward>::Type;
+  using Small = std::conditional_t<sizeof(T) == 2, HalfPlane<kKind, kBackward>, ColumnPlane<kKind, kBackward>>;
   if (p.kernel == 2) return RunDirectPlanes<T, Halves, kBackward>(p, e, planes, scratch);
   if (p.stride == 2) return RunDirectPlanes<T, Overlapping, kBackward>(p, e, planes, scratch);
   if (p.small) return RunDirectPlanes<T, Small, kBackward>(p, e, planes, scratch);

@@ -24,30 +24,6 @@ int32_t lanes_of(const PoolEncode& e, int64_t slice) {
   return static_cast<int32_t>(std::min<int64_t>(4, e.channels - 4 * slice));
 }
 
-// The sum over the taps of a window of what `term` gives: of each row of taps first, then of the rows, so that kernels
-// may share the sums of rows between windows.
-template <class Read, class Term>
-Texel sum_rows(const AxisTaps& ty, const AxisTaps& tx, bool clamp, Read&& read, Term&& term) {
-  Texel sum = {{0, 0, 0, 0}}, row = sum;
-  const int32_t columns = clamp ? tx.kernel : tx.end - tx.begin;
-  int32_t left = columns;  // taps to come of this row
-  for_each_tap(ty, tx, clamp, read, [&](const Texel& t, int64_t, int64_t) {
-    for (int l = 0; l < 4; ++l) row.v[l] += term(t.v[l]);
-    if (--left > 0) return;
-    for (int l = 0; l < 4; ++l) sum.v[l] += row.v[l], row.v[l] = 0;
-    left = columns;
-  });
-  return sum;
-}
-Texel sum_of_window(const AxisTaps& ty, const AxisTaps& tx, const Plane& source) {
-  const auto read = [&](int64_t y, int64_t x) { return source.read(y, x); };
-  return sum_rows(ty, tx, false, read, [](float v) { return v; });
-}
-Texel squares_of_window(const AxisTaps& ty, const AxisTaps& tx, PoolEdge edge, const Plane& source) {
-  const auto read = [&](int64_t y, int64_t x) { return source.read(y, x); };
-  return sum_rows(ty, tx, edge == PoolEdge::clamp, read, [](float v) { return v * v; });
-}
-
 Texel forward_window(const PoolForward& e, const Plane& source, int64_t y_first, int64_t x_first) {
   const AxisTaps ty(y_first, e.y, e.source.height), tx(x_first, e.x, e.source.width);
   const auto read = [&](int64_t y, int64_t x) { return source.read(y, x); };
@@ -55,14 +31,14 @@ Texel forward_window(const PoolForward& e, const Plane& source, int64_t y_first,
     case PoolKind::max:
       return max_window(ty, tx, e.edge, read);
     case PoolKind::average: {
-      Texel sum = sum_of_window(ty, tx, source);
+      Texel sum = sum_window(ty, tx, read);
       const int64_t n =
           divisor_extent(y_first, e.y, e.source.height, e.edge) * divisor_extent(x_first, e.x, e.source.width, e.edge);
       for (float& v : sum.v) v = n == 0 ? 0.0f : v / static_cast<float>(n);
       return sum;
     }
     case PoolKind::l2_norm: {
-      Texel sum = squares_of_window(ty, tx, e.edge, source);
+      Texel sum = square_sum_window(ty, tx, e.edge, read);
       for (float& v : sum.v) v = std::sqrt(v);
       return sum;
     }
@@ -93,7 +69,7 @@ Sent window_of(const PoolBackward& e, const Plane& source, const Plane& gradient
     s.index = max_window_index(ty, tx, e.edge, e.source.width, read);
     return s;
   }
-  const Texel sum = squares_of_window(ty, tx, e.edge, source);
+  const Texel sum = square_sum_window(ty, tx, e.edge, read);
   for (int l = 0; l < 4; ++l) s.value.v[l] = sum.v[l] == 0.0f ? 0.0f : s.value.v[l] / std::sqrt(sum.v[l]);
   return s;
 }

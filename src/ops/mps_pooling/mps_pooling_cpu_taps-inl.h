@@ -19,7 +19,7 @@ template <typename T, PoolKind kKind, int K, int S, bool kBackward>
 class DirectWindows : public PlaneScratch<T, kKind, K, S, kBackward> {
   using Base = PlaneScratch<T, kKind, K, S, kBackward>;
   using P = Packed<T>;
-  // Forward, average and L2: the sum of the first row was made when it was another's last.
+  // Forward, average and L2: sums begin with those of their first row, which were made when it was another's last.
   static constexpr bool kFirstRow = !kBackward && kKind != PoolKind::max && K - S == 1;
 
  public:
@@ -158,10 +158,9 @@ class DirectWindows : public PlaneScratch<T, kKind, K, S, kBackward> {
     codes[1] = _mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(code, 1));
   }
 
-  // The square of an f16 is exact: fused, sums are rounded as often.
-  static HWY_INLINE __m512 SumOfRow(const __m512* t) {
-    __m512 sum = kKind == PoolKind::l2_norm ? _mm512_mul_ps(t[0], t[0]) : t[0];
-    for (int c = 1; c < K; ++c) {
+  // One tap at a time, row by row. The square of an f16 is exact: fused, sums are rounded as often.
+  static HWY_INLINE __m512 AddRow(__m512 sum, const __m512* t) {
+    for (int c = 0; c < K; ++c) {
       if (kKind == PoolKind::l2_norm && sizeof(T) == 2) {
         sum = _mm512_fmadd_ps(t[c], t[c], sum);
       } else {
@@ -170,15 +169,11 @@ class DirectWindows : public PlaneScratch<T, kKind, K, S, kBackward> {
     }
     return sum;
   }
-  // Rows first, then rows in order. Of an average 0 is added, which makes a -0 of -0 alone 0 as in the plain loops.
   HWY_INLINE __m512 SumOfWindow(const Line& l, int64_t q, const __m512 (*t)[K]) const {
-    __m512 sum = kFirstRow ? _mm512_load_ps(l.kept[0] + 16 * q) : SumOfRow(t[0]);
-    if (kKind == PoolKind::average) sum = _mm512_add_ps(sum, _mm512_setzero_ps());
-    for (int r = 1; r < K; ++r) {
-      const __m512 row = SumOfRow(t[r]);
-      sum = _mm512_add_ps(sum, row);
-      if (kFirstRow && r == K - 1) _mm512_store_ps(l.kept[0] + 16 * q, row);
-    }
+    const __m512 zero = _mm512_setzero_ps();
+    __m512 sum = kFirstRow ? _mm512_load_ps(l.kept[0] + 16 * q) : AddRow(zero, t[0]);
+    for (int r = 1; r < K; ++r) sum = AddRow(sum, t[r]);
+    if (kFirstRow) _mm512_store_ps(l.kept[0] + 16 * q, AddRow(zero, t[K - 1]));
     return sum;
   }
 
@@ -201,7 +196,7 @@ class DirectWindows : public PlaneScratch<T, kKind, K, S, kBackward> {
           BestOfRow<K>(t, best, code);
           Keep(Kept(r) + 16 * q, best, code);
         } else {
-          _mm512_store_ps(Kept(r) + 16 * q, SumOfRow(t));
+          _mm512_store_ps(Kept(r) + 16 * q, AddRow(_mm512_setzero_ps(), t));
         }
       }
     }

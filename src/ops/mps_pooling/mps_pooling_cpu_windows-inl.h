@@ -56,17 +56,13 @@ HWY_INLINE bool MaxWindows(const BandTaps<K, S>& taps, const float* least, size_
   return hn::AllFalse(d, bad);
 }
 
-// Sums of rows first, as the plain loops: the same bits.
+// Sums in row-major order, one tap at a time, as the plain loops: the same bits.
 template <int K, int S, bool kSquares>
 HWY_INLINE VF SumTaps(const BandTaps<K, S>& taps, size_t i) {
   VF sum = hn::Zero(DF());
-  for (int r = 0; r < K; ++r) {
-    VF row = hn::Zero(DF());
-    for (int c = 0; c < K; ++c) {
-      const VF v = taps.At(r, c, i);
-      row = c == 0 ? (kSquares ? hn::Mul(v, v) : v) : hn::Add(row, kSquares ? hn::Mul(v, v) : v);
-    }
-    sum = hn::Add(sum, row);
+  for (int t = 0; t < K * K; ++t) {
+    const VF v = taps.At(t / K, t % K, i);
+    sum = hn::Add(sum, kSquares ? hn::Mul(v, v) : v);
   }
   return sum;
 }
