@@ -263,6 +263,37 @@ TEST(MpsPoolingCpu, LargeTargets) {
   });
 }
 
+// Sums are made tap by tap in row-major order, as on the GPU (mps_pooling_window.h): another order on one of the two
+// devices would fail only where there is a GPU (scripts/gpu-pooling).
+TEST(MpsPoolingCpu, PlainAddsTapsInTheOrderOfTheGpu) {
+  constexpr int64_t kWidth = 11, kHeight = 9, kKernel = 5;
+  for (const PoolKind kind : {PoolKind::average, PoolKind::l2_norm}) {
+    Random random(4000);
+    Case c;
+    PoolBackward& e = c.e;
+    c.values = Values::reals;
+    e.kind = kind, e.x.kernel = e.y.kernel = kKernel, e.x.first_centre = e.y.first_centre = 1;
+    e.images = 1, e.channels = 4, e.width = kWidth, e.height = kHeight;
+    c.source = std::make_unique<TestImage>(random, PixelType::f32, 1, 4, kHeight, kWidth, c.values);
+    c.target = std::make_unique<TestImage>(random, PixelType::f32, 1, 4, kHeight, kWidth, c.values);
+    e.source = c.source->view, e.target = c.target->view;
+    const std::vector<unsigned char> have = run(c, c.target->bytes(), true, 1);
+    const auto* x = reinterpret_cast<const float*>(c.source->memory->data());
+    for (int64_t i = 0; i < kHeight * kWidth * 4; ++i) {
+      const int64_t lane = i % 4, column = i / 4 % kWidth, row = i / 4 / kWidth;
+      float sum = 0;
+      for (int64_t t = 0; t < kKernel * kKernel; ++t) {
+        const int64_t y = row + 1 - kKernel / 2 + t / kKernel, at = column + 1 - kKernel / 2 + t % kKernel;
+        if (y < 0 || y >= kHeight || at < 0 || at >= kWidth) continue;
+        const float v = x[(y * kWidth + at) * 4 + lane];
+        sum += kind == PoolKind::average ? v : v * v;
+      }
+      const float want = kind == PoolKind::average ? sum / float(kKernel * kKernel) : std::sqrt(sum);
+      ASSERT_EQ(float(c.target->at(have, size_t(i))), want) << "kind " << int(kind) << ", element " << i;
+    }
+  }
+}
+
 // The plain loops with scratch for few rows, and for none, give what they give with scratch for all.
 TEST(MpsPoolingCpu, PlainWithLittleScratch) {
   for (int i = 0; i < 300; ++i) {
