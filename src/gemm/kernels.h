@@ -41,8 +41,7 @@ struct GemmBlock {
   ptrdiff_t b_panel_stride = 0, b_stride = 0;
   const float* b_tail = nullptr;
 
-  // For one full panel: the first row tile leaves a packed copy of the panel here, the
-  // other tiles read that one.
+  // For one full panel: the first row tile leaves a packed copy of the panel here, the other tiles read that one.
   float* b_copy = nullptr;
   // The same for pairs of bf16 (PairKernels::copies): b_copy is made from rows of bf16, b_row_stride elements apart,
   // the last of which is missing when the depth is odd.
