@@ -60,8 +60,11 @@ bool make_plan(const PoolBackward& e, bool backward, DirectPlan* p) {
   // The gradient of an f32 average is little arithmetic and mostly writing, which goes better row by row than in
   // bursts.
   const bool writes = backward && e.kind == PoolKind::average && type == PixelType::f32;
-  const bool narrow = type == PixelType::f16 && (p->x.size < 4 || p->x.windows < 4);
-  p->small = s == 1 && !writes && !narrow && p->x.size * p->y.size <= kMostSmallTexels;
+  const bool few = type == PixelType::f16 && (p->x.size < 4 || p->x.windows < 4);
+  p->small = s == 1 && !writes && !few && p->x.size * p->y.size <= kMostSmallTexels;
+  const int64_t columns = std::max(p->x.windows + 2, p->x.size - p->x.first);  // with the border
+  p->narrow = p->small && type == PixelType::f16 && e.kind == PoolKind::average && columns > 12 && columns <= 16;
+  if (p->narrow) p->blocks = 2;  // divisors of 16 columns
   return true;
 }
 

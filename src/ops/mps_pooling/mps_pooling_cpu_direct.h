@@ -22,7 +22,8 @@ struct DirectPlan {
   PoolKind kind = PoolKind::max;
   PoolEdge edge = PoolEdge::zero;
   bool backward = false, stream = false;
-  bool small = false;  // stride 1, small planes: column by column
+  bool small = false;   // stride 1, small planes: column by column
+  bool narrow = false;  // of them averages of f16, 13 to 16 columns with their border: a row in registers
   // Gradient, stride 2: rows of the target are no whole lines. The two rows that windows finish at a time come together
   // in scratch, so that all lines are written as one.
   bool paired = false;
@@ -36,11 +37,11 @@ struct DirectPlan {
   int64_t block_floats() const { return 4 * block * blocks; }
   static constexpr int64_t kCodes = 9, kMasks = 5;
   // A row of what is outside; two of the target; of two source rows the maxima and where; two rows to come; K rows of
-  // divisors; codes of taps; masks.
+  // divisors and of their reciprocals; codes of taps; masks.
   size_t row_scratch_bytes() const {
-    const auto bytes =
-        sizeof(float) * static_cast<size_t>(3 * row_floats() + (2 * 2 + 2 + kernel) * block_floats() + 16 * kCodes) +
-        sizeof(uint16_t) * static_cast<size_t>(kMasks * block / 4 * blocks);
+    const auto bytes = sizeof(float) * static_cast<size_t>(3 * row_floats() +
+                                                           (2 * 2 + 2 + 2 * kernel) * block_floats() + 16 * kCodes) +
+                       sizeof(uint16_t) * static_cast<size_t>(kMasks * block / 4 * blocks);
     return (bytes + 63) / 64 * 64;
   }
   // Small planes of f32: what windows send and where and where their divisors lie, row by row; then a plane of results.
@@ -49,8 +50,14 @@ struct DirectPlan {
   int64_t half_pitch() const { return (std::max(x.size, x.windows) + 4 + 7) / 8 * 8; }
   int64_t half_texel_floats() const { return 2 * half_pitch() * (y.size + 4); }
   int64_t half_window_floats() const { return 4 * half_pitch() * (y.windows + 3) + 16; }
+  // Narrow ones: where divisors lie; two planes of results with room before and after.
+  int64_t narrow_result_floats() const {
+    return (2 * std::max(x.size * y.size, x.windows * y.windows) + 15) / 16 * 16 + 64;
+  }
+  int64_t narrow_floats() const { return (y.windows + 15) / 16 * 16 + 2 * narrow_result_floats(); }
   size_t scratch_bytes() const {
     if (!small) return row_scratch_bytes();
+    if (narrow) return row_scratch_bytes() + sizeof(float) * static_cast<size_t>(narrow_floats());
     const int64_t results = 4 * std::max(x.size * y.size, x.windows * y.windows) + 32;
     const int64_t halves = half_texel_floats() + 2 * half_window_floats() + y.windows + 16;
     return row_scratch_bytes() + sizeof(float) * static_cast<size_t>(std::max(column_floats(), halves) + results);

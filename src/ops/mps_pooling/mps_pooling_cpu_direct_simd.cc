@@ -13,6 +13,7 @@
 
 #include "src/ops/mps_pooling/mps_pooling_cpu_columns-inl.h"
 #include "src/ops/mps_pooling/mps_pooling_cpu_halves-inl.h"
+#include "src/ops/mps_pooling/mps_pooling_cpu_narrow-inl.h"
 #include "src/ops/mps_pooling/mps_pooling_cpu_plane-inl.h"
 #include "src/simd/dispatch.h"
 
@@ -62,6 +63,9 @@ void RunDirectWindows(const DirectPlan& p, const PoolBackward& e, Range planes, 
   using Small = std::conditional_t<sizeof(T) == 2, HalfPlane<kKind, kBackward>, ColumnPlane<kKind, kBackward>>;
   if (p.kernel == 2) return RunDirectPlanes<T, Halves, kBackward>(p, e, planes, scratch);
   if (p.stride == 2) return RunDirectPlanes<T, Overlapping, kBackward>(p, e, planes, scratch);
+  if constexpr (sizeof(T) == 2 && kKind == PoolKind::average) {
+    if (p.narrow) return RunDirectPlanes<T, NarrowPlane<kBackward>, kBackward>(p, e, planes, scratch);
+  }
   if (p.small) return RunDirectPlanes<T, Small, kBackward>(p, e, planes, scratch);
   RunDirectPlanes<T, Dense, kBackward>(p, e, planes, scratch);
 }

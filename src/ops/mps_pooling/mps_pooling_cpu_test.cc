@@ -294,6 +294,18 @@ TEST(MpsPoolingCpu, PlainAddsTapsInTheOrderOfTheGpu) {
   }
 }
 
+// Both devices divide sums by the number of taps without a division (NarrowPlane::Quotient, averaged in
+// mps_pooling_shared.cuh): the same bits for every significand. Other numbers of taps are these times powers of 2.
+TEST(MpsPoolingCpu, QuotientsWithoutDivision) {
+  for (const float n : {3.0f, 9.0f}) {
+    const float reciprocal = 1.0f / n;
+    for (uint32_t significand = 0; significand < 1u << 23; ++significand) {
+      const float sum = std::ldexp(static_cast<float>((1u << 23) + significand), -23), q = sum * reciprocal;
+      ASSERT_EQ(std::fma(std::fma(-q, n, sum), reciprocal, q), sum / n) << sum << " / " << n;
+    }
+  }
+}
+
 // The plain loops with scratch for few rows, and for none, give what they give with scratch for all.
 TEST(MpsPoolingCpu, PlainWithLittleScratch) {
   for (int i = 0; i < 300; ++i) {
