@@ -39,6 +39,7 @@ HWY_INLINE void GradientEachRowOf(const GradientBlock& b, const float* gamma, co
       size_t i = first;
       if (write && sum) {
         for (; i + 4 * N <= end; i += 4 * N) {
+          next.FetchRow(i + kFetchAhead, 4 * N);
           sums.AddFour(i);
           put(i), put(i + N), put(i + 2 * N), put(i + 3 * N);
         }

@@ -49,6 +49,7 @@ HWY_INLINE MomentSums NormalizeAndSum(D d, const NormalizeBlock& b, size_t r, co
     ShiftedSums<D> sums(d, block[0]);
     size_t i = first;
     for (; i + 4 * N <= end; i += 4 * N) {
+      Fetch(next + i + kFetchAhead, 4 * N);
       sums.AddFour(next + i);
       NormalizeVectors<kKeep, kStreamValues, kStreamY>(d, x, values, y, i, i + 4 * N, nullptr, f);
     }
