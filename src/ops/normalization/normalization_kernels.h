@@ -9,9 +9,8 @@
 namespace bnns {
 
 // Loops that read one row and write another fetch a page ahead of what they read: hardware stops at the end of a page,
-// and stores past the cache leave the processor no room to look ahead. To L2, not L1: the fetches then wait for memory
-// there, not in the few places that loads need (two cores of a Zen 4, gradient of 16384 rows of 768: L2 1.3 times as
-// fast, L1 as without).
+// and stores past the cache leave the processor no room to look ahead. To L2: two cores of a Zen 4 take the
+// gradient of 16384 rows of 768 1.24 times as fast, and no faster with fetches to L1.
 inline constexpr size_t kFetchAhead = 4096 / sizeof(float);
 
 // ---- moments: normalization_moments_simd.cc -----------------------------------------------------------------------
