@@ -58,12 +58,12 @@ void winograd_target_row(size_t taps, const float* m, size_t tile_stride, size_t
 
 // The transpose of the map: from small pixels' Z (below) to large pixels, B M B' (convolution_winograd_scatter.h).
 
-// `tiles` neighbouring tiles of 16 channels of M to six rows of 6 * tiles points of x, row_stride floats apart; added
-// to what the first r - 1 rows hold.
-void winograd_scatter_tiles(size_t taps, const float* m, size_t tile_stride, size_t point_stride, size_t tiles,
-                            float* rows, size_t row_stride) noexcept;
-// One of these rows to m * tiles + r - 1 pixels of 16 channels.
-void winograd_scatter_row(size_t taps, const float* row, size_t tiles, float* to) noexcept;
+// A row of `tiles` tiles of 16 channels of M to rows of m * tiles + r - 1 pixels, side by side. above: r - 1 rows of
+// what rows of tiles above gave, zeros for the first; then what the tiles below are to be added to. rows: the m
+// finished rows. Where a row of tiles is cut, pixels from the second tile on (5x5: the third) have the bits of the
+// whole row.
+void winograd_scatter_row(size_t taps, const float* m, size_t tile_stride, size_t point_stride, size_t tiles,
+                          float* above, float* rows) noexcept;
 // The inverse of winograd_gather_phases.
 void winograd_scatter_phases(const float* from, size_t pixels, float* rows, size_t stride) noexcept;
 

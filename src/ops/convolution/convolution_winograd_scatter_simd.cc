@@ -1,6 +1,6 @@
 // The transforms of Winograd's algorithm from the side of the source, with channels in the lanes: the transpose of
 // those in convolution_winograd_simd.cc. A tile of M becomes 6x6 pixels B M B', of which neighbouring tiles overlap by
-// r - 1. Rows are made first and added up as points of x; a row of pixels then needs each tile once.
+// r - 1: a pixel is the sum over tiles from left to right, then over rows of tiles from top to bottom.
 
 #include "src/ops/convolution/convolution_winograd_kernels.h"
 
@@ -36,62 +36,65 @@ HWY_INLINE void PixelAxis(const V* HWY_RESTRICT v, V* HWY_RESTRICT p) {
   p[5] = v[5];
 }
 
-// Not inlined, as in convolution_winograd_simd.cc.
+// Row i of the six that a tile makes: its sum with what rows of tiles above gave is finished, or waits for those below.
 template <size_t kTaps>
-HWY_NOINLINE void ScatterTile(const float* HWY_RESTRICT m, size_t point_stride, float* HWY_RESTRICT rows,
-                              size_t row_stride) {
+HWY_INLINE void StorePixel(size_t i, V value, float* HWY_RESTRICT above, float* HWY_RESTRICT rows, size_t row_stride) {
   const D d;
-  for (size_t j = 0; j < 6; ++j, m += point_stride, rows += kWinogradGroup) {
+  constexpr size_t kTile = winograd_tile(kTaps);
+  if (i < kTaps - 1) value = hn::Add(value, hn::LoadU(d, above + i * row_stride));
+  hn::StoreU(value, d, i < kTile ? rows + i * row_stride : above + (i - kTile) * row_stride);
+}
+
+// left: what the tile to the left gave to the first pixels of each row; then what this one gives. Not inlined, as in
+// convolution_winograd_simd.cc.
+template <size_t kTaps>
+HWY_NOINLINE void ScatterTile(const float* HWY_RESTRICT m, size_t point_stride, float* HWY_RESTRICT left,
+                              float* HWY_RESTRICT above, float* HWY_RESTRICT rows, size_t row_stride) {
+  const D d;
+  constexpr size_t kTile = winograd_tile(kTaps), kMore = kTaps - 1;
+  V points[36];  // six rows of pixels, still points of x
+  for (size_t j = 0; j < 6; ++j, m += point_stride) {
     V v[6], p[6];
     for (size_t i = 0; i < 6; ++i) v[i] = hn::LoadU(d, m + 6 * i * point_stride);
     PixelAxis<kTaps>(v, p);
-    for (size_t i = 0; i < 6; ++i) {
-      float* at = rows + i * row_stride;
-      hn::StoreU(i < kTaps - 1 ? hn::Add(p[i], hn::LoadU(d, at)) : p[i], d, at);
+    for (size_t i = 0; i < 6; ++i) points[6 * i + j] = p[i];
+  }
+  for (size_t i = 0; i < 6; ++i, left += kMore * kLanes) {
+    V p[6];
+    PixelAxis<kTaps>(points + 6 * i, p);
+    for (size_t j = 0; j < kMore; ++j) p[j] = hn::Add(p[j], hn::Load(d, left + j * kLanes));
+    for (size_t j = 0; j < kMore; ++j) hn::Store(p[kTile + j], d, left + j * kLanes);
+    for (size_t j = 0; j < kTile; ++j) {
+      StorePixel<kTaps>(i, p[j], above + j * kWinogradGroup, rows + j * kWinogradGroup, row_stride);
     }
   }
 }
 
 template <size_t kTaps>
-void ScatterTiles(const float* HWY_RESTRICT m, size_t tile_stride, size_t point_stride, size_t tiles,
-                  float* HWY_RESTRICT rows, size_t row_stride) {
-  for (size_t t = 0; t < tiles; ++t) {
-    for (size_t c = 0; c < kWinogradGroup; c += kStep) {
-      ScatterTile<kTaps>(m + t * tile_stride + c, point_stride, rows + 6 * t * kWinogradGroup + c, row_stride);
-    }
-  }
-}
-
-template <size_t kTaps>
-void ScatterRow(const float* HWY_RESTRICT row, size_t tiles, float* HWY_RESTRICT to) {
+void ScatterRow(const float* HWY_RESTRICT m, size_t tile_stride, size_t point_stride, size_t tiles,
+                float* HWY_RESTRICT above, float* HWY_RESTRICT rows) {
   const D d;
-  constexpr size_t kTile = winograd_tile(kTaps), kMore = kTaps - 1;
+  constexpr size_t kTile = winograd_tile(kTaps), kMore = kTaps - 1, kTileFloats = kTile * kWinogradGroup;
+  const size_t row_stride = (kTile * tiles + kMore) * kWinogradGroup;
   for (size_t c = 0; c < kWinogradGroup; c += kStep) {
-    const float* from = row + c;
-    float* at = to + c;
-    V more[kMore];  // what this tile's pixels got from those before
-    for (size_t i = 0; i < kMore; ++i) more[i] = hn::Zero(d);
-    for (size_t t = 0; t < tiles; ++t, from += 6 * kWinogradGroup, at += kTile * kWinogradGroup) {
-      V v[6], p[6];
-      for (size_t j = 0; j < 6; ++j) v[j] = hn::LoadU(d, from + j * kWinogradGroup);
-      PixelAxis<kTaps>(v, p);
-      for (size_t i = 0; i < kMore; ++i) p[i] = hn::Add(p[i], more[i]);
-      for (size_t i = 0; i < kTile; ++i) hn::StoreU(p[i], d, at + i * kWinogradGroup);
-      for (size_t i = 0; i < kMore; ++i) more[i] = p[kTile + i];
+    HWY_ALIGN float left[6 * kMore * kLanes] = {};
+    for (size_t t = 0; t < tiles; ++t) {
+      ScatterTile<kTaps>(m + t * tile_stride + c, point_stride, left, above + t * kTileFloats + c,
+                         rows + t * kTileFloats + c, row_stride);
     }
-    for (size_t i = 0; i < kMore; ++i) hn::StoreU(more[i], d, at + i * kWinogradGroup);
+    for (size_t i = 0; i < 6; ++i) {
+      for (size_t j = 0; j < kMore; ++j) {
+        const size_t at = tiles * kTileFloats + j * kWinogradGroup + c;
+        StorePixel<kTaps>(i, hn::Load(d, left + (i * kMore + j) * kLanes), above + at, rows + at, row_stride);
+      }
+    }
   }
 }
 
-void WinogradScatterTiles(size_t taps, const float* m, size_t tile_stride, size_t point_stride, size_t tiles,
-                          float* rows, size_t row_stride) {
-  const auto run = taps == 3 ? &ScatterTiles<3> : taps == 4 ? &ScatterTiles<4> : &ScatterTiles<5>;
-  run(m, tile_stride, point_stride, tiles, rows, row_stride);
-}
-
-void WinogradScatterRow(size_t taps, const float* row, size_t tiles, float* to) {
+void WinogradScatterRow(size_t taps, const float* m, size_t tile_stride, size_t point_stride, size_t tiles,
+                        float* above, float* rows) {
   const auto run = taps == 3 ? &ScatterRow<3> : taps == 4 ? &ScatterRow<4> : &ScatterRow<5>;
-  run(row, tiles, to);
+  run(m, tile_stride, point_stride, tiles, above, rows);
 }
 
 void WinogradScatterPhases(const float* HWY_RESTRICT from, size_t pixels, float* HWY_RESTRICT rows, size_t stride) {
@@ -116,12 +119,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-void winograd_scatter_tiles(size_t taps, const float* m, size_t tile_stride, size_t point_stride, size_t tiles,
-                            float* rows, size_t row_stride) noexcept {
-  BNNS_DISPATCH(WinogradScatterTiles)(taps, m, tile_stride, point_stride, tiles, rows, row_stride);
-}
-void winograd_scatter_row(size_t taps, const float* row, size_t tiles, float* to) noexcept {
-  BNNS_DISPATCH(WinogradScatterRow)(taps, row, tiles, to);
+void winograd_scatter_row(size_t taps, const float* m, size_t tile_stride, size_t point_stride, size_t tiles,
+                          float* above, float* rows) noexcept {
+  BNNS_DISPATCH(WinogradScatterRow)(taps, m, tile_stride, point_stride, tiles, above, rows);
 }
 void winograd_scatter_phases(const float* from, size_t pixels, float* rows, size_t stride) noexcept {
   BNNS_DISPATCH(WinogradScatterPhases)(from, pixels, rows, stride);

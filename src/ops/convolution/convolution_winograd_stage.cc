@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "src/ops/convolution/convolution_winograd.h"
+#include "src/ops/convolution/convolution_winograd_scatter.h"
 
 namespace bnns {
 namespace {
@@ -14,6 +15,11 @@ constexpr size_t kLeastPixels = 36;  // of the batch
 // Larger kernels: target channels, source channels (phases count), pairs of them, tiles of the batch, products of a
 // point.
 constexpr size_t kLeastRows = 16, kLeastDepth = 12, kLeastPairs = 256, kLeastTiles = 16, kLeastWork = 32 * 1024;
+
+// From the side of the source: source channels, and target channels, phases count. Up to 24 of those the direct ways
+// are good at few samples, and at fewer than 16 for 3x3.
+constexpr size_t kScatterLeastDepth = 32, kScatterMostDepth = 512, kScatterLeastColumns = 12, kScatterLeast3x3 = 16,
+                 kScatterFewColumns = 24, kScatterMostColumns = 512, kScatterLeastBatch = 8;
 
 // `count` pixels of one row from column `begin` on, with zeros around, as f32. room has space for 2 * count.
 void copy_row(const ImageSource& source, size_t n, size_t channel, size_t y, size_t begin, size_t count, float* room,
@@ -110,6 +116,30 @@ bool is_winograd(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
          rows * channels >= kLeastPairs && batch * tiles >= kLeastTiles &&
          batch * tiles * rows * channels >= kLeastWork &&
          saves(std::min(pixels, phases == 1 ? y.extent * x.extent : pixels));
+}
+
+bool winograd_scatter_accepts(const ConvolutionMap& map, size_t batch) {
+  const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
+  const size_t taps = winograd_taps(y, x);
+  if (taps == 0 || map.groups != 1) return false;
+  if (y.step == 1 &&
+      is_winograd(up_axis(map.y, 0), up_axis(map.x, 0), 1, map.large_channels, map.small_channels, batch)) {
+    return false;
+  }
+  const size_t columns = winograd_channels(y, map.large_channels), phases = winograd_channels(y, 1);
+  if (map.small_channels < kScatterLeastDepth || map.small_channels > kScatterMostDepth ||
+      columns < (taps == 3 ? kScatterLeast3x3 : kScatterLeastColumns) || columns > kScatterMostColumns ||
+      (columns <= kScatterFewColumns && batch < kScatterLeastBatch)) {
+    return false;
+  }
+  // Every pixel of the large image is reached.
+  const auto covers = [](const ConvolutionAxis& a, const PatchAxis& p) {
+    return static_cast<ptrdiff_t>(p.pixels - 1) * p.step + static_cast<ptrdiff_t>(p.taps) + p.offset >=
+           static_cast<ptrdiff_t>(a.large);
+  };
+  const size_t tile = winograd_tile(taps), tiles = div_up(y.pixels, tile) * div_up(x.pixels, tile);
+  return covers(map.y, y) && covers(map.x, x) &&
+         2 * kWinogradPoints * phases * tiles <= y.taps * x.taps * y.pixels * x.pixels;
 }
 
 PixelBlocks make_tile_blocks(size_t taps, const PatchAxis& y, const PatchAxis& x, size_t batch, size_t wanted) {
