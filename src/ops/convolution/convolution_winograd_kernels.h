@@ -58,12 +58,17 @@ void winograd_target_row(size_t taps, const float* m, size_t tile_stride, size_t
 
 // The transpose of the map: from small pixels' Z (below) to large pixels, B M B' (convolution_winograd_scatter.h).
 
-// A row of `tiles` tiles of 16 channels of M to rows of m * tiles + r - 1 pixels, side by side. above: r - 1 rows of
-// what rows of tiles above gave, zeros for the first; then what the tiles below are to be added to. rows: the m
-// finished rows. Where a row of tiles is cut, pixels from the second tile on (5x5: the third) have the bits of the
-// whole row.
+// Rows of pixels of 16 channels, side by side, that rows of tiles make from top to bottom.
+struct ScatterRows {
+  size_t above_rows = 0;   // how many of them above holds: 0 for the first row of tiles
+  size_t finished = 0;     // of the six rows of this row of tiles, by those below it
+  float* above = nullptr;  // what rows of tiles above gave; then the 6 - finished rows that those below add to
+  float* rows = nullptr;   // the finished ones
+};
+// A row of `tiles` tiles of 16 channels of M. The second tile begins at pixel `first` (m, or less: then there are two),
+// others m pixels after the one before. A row has first + m * (tiles - 1) + r - 1 pixels.
 void winograd_scatter_row(size_t taps, const float* m, size_t tile_stride, size_t point_stride, size_t tiles,
-                          float* above, float* rows) noexcept;
+                          size_t first, const ScatterRows& rows) noexcept;
 // The inverse of winograd_gather_phases.
 void winograd_scatter_phases(const float* from, size_t pixels, float* rows, size_t stride) noexcept;
 

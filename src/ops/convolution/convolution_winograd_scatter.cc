@@ -33,6 +33,8 @@ class Scatter {
         tile_(winograd_tile(taps_)),
         more_(taps_ - 1),
         halo_(div_up(more_, tile_)),
+        first_y_(first_of(y_.pixels)),
+        first_x_(first_of(x_.pixels)),
         columns_(winograd_channels(y_, map.large_channels)),
         column_blocks_(div_up(columns_, kWinogradColumns)),
         target_(target),
@@ -53,7 +55,7 @@ class Scatter {
     z_floats_ = few_tiles_ ? kWinogradPoints * z_point_ : 0;
     own_z_floats_ = few_tiles_ ? 0 : kWinogradPoints * z_point_;
     stage_floats_ = stage_floats(tile_ * block_rows_, tile_ * width_);
-    above_floats_ = more_ * pixels_ * kWinogradGroup;
+    above_floats_ = (6 - first_y_) * pixels_ * kWinogradGroup;
     rows_floats_ = tile_ * pixels_ * kWinogradGroup;
     const size_t groups = div_up(column_blocks_, parts_) * (kWinogradColumns / kWinogradGroup);
     thread_floats_ = round_up(own_u_floats_ + own_z_floats_ + kWinogradPoints * m_point_ + stage_floats_ +
@@ -103,6 +105,13 @@ class Scatter {
   size_t step() const { return static_cast<size_t>(y_.step); }
   size_t depth_blocks() const { return div_up(channels_, depth_step_); }
 
+  // The last tile ends with the image, and the first has fewer pixels, then zeros: a pixel of the target's border that
+  // has the terms of few taps would have the error of a whole tile inside of one, and has none of that at its ends.
+  size_t first_of(size_t pixels) const { return pixels - (div_up(pixels, tile_) - 1) * tile_; }
+  size_t begin_of(size_t tile, size_t first) const { return tile == 0 ? 0 : first + (tile - 1) * tile_; }
+  // The tile to begin with, so that all pixels from this one on are complete.
+  size_t start_of(size_t tile) const { return tile <= halo_ + 1 ? 0 : tile - halo_; }
+
   // Tasks are bands of rows of tiles, or pieces of them, or whole samples. Bits do not depend on the cut.
   void cut(size_t batch, size_t threads) {
     const size_t height = div_up(y_.pixels, tile_), length = div_up(x_.pixels, tile_);
@@ -128,8 +137,8 @@ class Scatter {
       parts_ = div_up(column_blocks_, div_up(column_blocks_, parts_));
     }
     threads_ = std::min(threads_, std::max(bands_.count() * parts_, div_up(channels_, kWinogradGroup)));
-    width_ = std::min(length, bands_.width + halo_);
-    block_rows_ = std::min(block_rows_, bands_.rows + halo_);
+    width_ = std::min(length, bands_.width + halo_ + 1);
+    block_rows_ = std::min(block_rows_, bands_.rows + halo_ + 1);
     block_tiles_ = bands_.samples * block_rows_ * width_;
   }
 
@@ -143,12 +152,23 @@ class Scatter {
   // Z of 16 channels of a block of tiles. z is that of the block.
   void transform_source(const ImageSource& source, const PixelBlock& tiles, size_t channel, float* stage,
                         float* z) const {
-    const WinogradStage window{static_cast<ptrdiff_t>(tile_ * tiles.u0), static_cast<ptrdiff_t>(tile_ * tiles.v0),
+    const size_t zeros_y = tile_ - first_y_, zeros_x = tile_ - first_x_;
+    const WinogradStage window{static_cast<ptrdiff_t>(tile_ * tiles.u0) - static_cast<ptrdiff_t>(zeros_y),
+                               static_cast<ptrdiff_t>(tile_ * tiles.v0) - static_cast<ptrdiff_t>(zeros_x),
                                tile_ * tiles.rows(), tile_ * tiles.width()};
     const size_t stage_row = window.width * kWinogradGroup;
+    // The zeros of the first tile follow its pixels.
+    const auto turn = [](float* values, size_t zeros, size_t count) {
+      std::memmove(values, values + zeros, count * sizeof(float));
+      std::memset(values + count, 0, zeros * sizeof(float));
+    };
     z += channel;
     for (size_t n = tiles.n0; n < tiles.n1; ++n) {
       gather_stage(source, n, channel, std::min(kWinogradGroup, channels_ - channel), window, stage);
+      if (tiles.u0 == 0 && zeros_y > 0) turn(stage, zeros_y * stage_row, first_y_ * stage_row);
+      for (size_t r = 0; tiles.v0 == 0 && zeros_x > 0 && r < window.height; ++r) {
+        turn(stage + r * stage_row, zeros_x * kWinogradGroup, first_x_ * kWinogradGroup);
+      }
       for (size_t v = 0; v < tiles.rows(); ++v, z += tiles.width() * z_stride_) {
         winograd_gradient_row(taps_, stage + tile_ * v * stage_row, stage_row, tiles.width(), z, z_stride_, z_point_);
       }
@@ -158,7 +178,7 @@ class Scatter {
   // Some target channels of a band. It begins with the tiles before it that share pixels with its own.
   void run_band(const ImageSource& source, const PixelBlock& band, size_t first, size_t end, const Room& room) const {
     PixelBlock tiles = band;
-    tiles.u0 -= std::min(tiles.u0, halo_), tiles.v0 -= std::min(tiles.v0, halo_);
+    tiles.u0 = start_of(band.u0), tiles.v0 = start_of(band.v0);
     for (const size_t top = tiles.u0; tiles.u0 < band.u1; tiles.u0 = tiles.u1) {
       tiles.u1 = std::min(band.u1, tiles.u0 + block_rows_);
       for (size_t c = 0; c < channels_ && !few_tiles_; c += kWinogradGroup) {
@@ -172,8 +192,7 @@ class Scatter {
           float* const above = room.above + group * above_floats_;
           const float* m = room.m + c;
           for (size_t n = tiles.n0; n < tiles.n1; ++n, m += tiles.rows() * tiles.width() * kWinogradColumns) {
-            if (tiles.u0 == top) std::memset(above, 0, above_floats_ * sizeof(float));
-            store_tiles(band, tiles, n, column * kWinogradColumns + c, m, above, room);
+            store_tiles(band, tiles, top, n, column * kWinogradColumns + c, m, above, room);
           }
         }
       }
@@ -204,20 +223,24 @@ class Scatter {
     }
   }
 
-  // The rows of 16 channels that are complete with these rows of tiles go to the target.
-  void store_tiles(const PixelBlock& band, const PixelBlock& tiles, size_t n, size_t channel, const float* m,
-                   float* above, const Room& room) const {
-    const size_t row_floats = (tile_ * tiles.width() + more_) * kWinogradGroup;
+  // The rows of 16 channels that are complete with these rows of tiles go to the target. top: the first row of tiles.
+  void store_tiles(const PixelBlock& band, const PixelBlock& tiles, size_t top, size_t n, size_t channel,
+                   const float* m, float* above, const Room& room) const {
+    const size_t first = tiles.v0 == 0 ? first_x_ : tile_;
+    const size_t row_floats = (first + tile_ * (tiles.width() - 1) + more_) * kWinogradGroup;
     const auto store = [&](size_t v, const float* rows, size_t count) {
       for (size_t r = 0; r < count; ++r) {
-        const ptrdiff_t y = static_cast<ptrdiff_t>((tile_ * v + r) * step()) + y_.offset;
+        const ptrdiff_t y = static_cast<ptrdiff_t>((begin_of(v, first_y_) + r) * step()) + y_.offset;
         if (y + static_cast<ptrdiff_t>(step()) <= 0 || y >= static_cast<ptrdiff_t>(large_y_)) continue;
         store_row(band, tiles, n, channel, y, rows + r * row_floats, room.values);
       }
     };
     for (size_t v = tiles.u0; v < tiles.u1; ++v, m += tiles.width() * kWinogradColumns) {
-      winograd_scatter_row(taps_, m, kWinogradColumns, m_point_, tiles.width(), above, room.rows);
-      if (v >= band.u0) store(v, room.rows, tile_);
+      const size_t finished = v == 0 ? first_y_ : tile_;
+      const size_t above_rows = v == top ? 0 : v == 1 ? 6 - first_y_ : more_;
+      winograd_scatter_row(taps_, m, kWinogradColumns, m_point_, tiles.width(), first,
+                           {above_rows, finished, above, room.rows});
+      if (v >= band.u0) store(v, room.rows, finished);
     }
     if (tiles.u1 == bands_.height) store(tiles.u1, above, more_);
   }
@@ -225,11 +248,12 @@ class Scatter {
   // A row of pixels of 16 channels, or two rows of four where they are phases; those of the band.
   void store_row(const PixelBlock& band, const PixelBlock& tiles, size_t n, size_t channel, ptrdiff_t row,
                  const float* pixels, float* values) const {
-    const auto s = static_cast<ptrdiff_t>(step());
-    const ptrdiff_t left = static_cast<ptrdiff_t>(tile_ * tiles.v0) * s + x_.offset;  // of pixels, in the target
-    const ptrdiff_t begin = band.v0 == 0 ? 0 : static_cast<ptrdiff_t>(tile_ * band.v0) * s + x_.offset;
+    const auto place = [&](size_t tile) {  // in the target
+      return static_cast<ptrdiff_t>(begin_of(tile, first_x_) * step()) + x_.offset;
+    };
+    const ptrdiff_t left = place(tiles.v0), begin = band.v0 == 0 ? 0 : place(band.v0);
     ptrdiff_t end = static_cast<ptrdiff_t>(large_x_);
-    if (band.v1 < bands_.length) end = std::min(end, static_cast<ptrdiff_t>(tile_ * band.v1) * s + x_.offset);
+    if (band.v1 < bands_.length) end = std::min(end, place(band.v1));
     if (begin >= end) return;
     const auto x = static_cast<size_t>(begin), count = static_cast<size_t>(end - begin),
                before = static_cast<size_t>(begin - left);
@@ -244,7 +268,7 @@ class Scatter {
       for (size_t c = 0; c < some; ++c) store(n, channel + c, y, x, values + c * count, count);
       return;
     }
-    const size_t length = 2 * (tile_ * tiles.width() + more_);
+    const size_t length = 2 * ((tiles.v0 == 0 ? first_x_ : tile_) + tile_ * (tiles.width() - 1) + more_);
     winograd_scatter_phases(pixels, length / 2, values, length);
     for (size_t i = 0; i < 2 * std::min<size_t>(4, large_channels_ - channel / 4); ++i) {
       const ptrdiff_t y = row + static_cast<ptrdiff_t>(i % 2);
@@ -268,6 +292,7 @@ class Scatter {
   size_t large_y_, large_x_, channels_, large_channels_;
   size_t taps_, tile_, more_;       // r, m, r - 1
   size_t halo_;                     // tiles before one that share pixels with it
+  size_t first_y_, first_x_;        // pixels of the first tile
   size_t columns_, column_blocks_;  // large channels, phases count; 32 of them
   WinogradWeights weights_;
   ImageTarget target_;

@@ -36,22 +36,29 @@ HWY_INLINE void PixelAxis(const V* HWY_RESTRICT v, V* HWY_RESTRICT p) {
   p[5] = v[5];
 }
 
-// Row i of the six that a tile makes: its sum with what rows of tiles above gave is finished, or waits for those below.
-template <size_t kTaps>
-HWY_INLINE void StorePixel(size_t i, V value, float* HWY_RESTRICT above, float* HWY_RESTRICT rows, size_t row_stride) {
-  const D d;
-  constexpr size_t kTile = winograd_tile(kTaps);
-  if (i < kTaps - 1) value = hn::Add(value, hn::LoadU(d, above + i * row_stride));
-  hn::StoreU(value, d, i < kTile ? rows + i * row_stride : above + (i - kTile) * row_stride);
-}
+// Where the six rows of a tile's pixels go: rows i < above_rows are added to what rows of tiles above gave; those
+// before `finished` are complete, the others wait for the tiles below.
+struct PixelRows {
+  size_t above_rows, finished, row_stride;
+  float *above, *rows;
 
-// left: what the tile to the left gave to the first pixels of each row; then what this one gives. Not inlined, as in
-// convolution_winograd_simd.cc.
-template <size_t kTaps>
-HWY_NOINLINE void ScatterTile(const float* HWY_RESTRICT m, size_t point_stride, float* HWY_RESTRICT left,
-                              float* HWY_RESTRICT above, float* HWY_RESTRICT rows, size_t row_stride) {
+  HWY_INLINE void Store(size_t i, size_t pixel, V value) const {
+    const D d;
+    pixel *= kWinogradGroup;
+    if (i < above_rows) value = hn::Add(value, hn::LoadU(d, above + i * row_stride + pixel));
+    hn::StoreU(value, d, i < finished ? rows + i * row_stride + pixel : above + (i - finished) * row_stride + pixel);
+  }
+};
+
+constexpr size_t kLeft = 5;  // pixels of a row that a tile may share with the next
+
+// left: what tiles to the left gave to the first `given` pixels of each row; then what this one gives to those after
+// `done`. Not inlined, as in convolution_winograd_simd.cc. kPlain: given and done are those of most tiles, r - 1 and m.
+template <size_t kTaps, bool kPlain>
+HWY_NOINLINE void ScatterTile(const float* HWY_RESTRICT m, size_t point_stride, float* HWY_RESTRICT left, size_t given,
+                              size_t done, const PixelRows& to) {
   const D d;
-  constexpr size_t kTile = winograd_tile(kTaps), kMore = kTaps - 1;
+  if constexpr (kPlain) given = kTaps - 1, done = winograd_tile(kTaps);
   V points[36];  // six rows of pixels, still points of x
   for (size_t j = 0; j < 6; ++j, m += point_stride) {
     V v[6], p[6];
@@ -59,42 +66,44 @@ HWY_NOINLINE void ScatterTile(const float* HWY_RESTRICT m, size_t point_stride, 
     PixelAxis<kTaps>(v, p);
     for (size_t i = 0; i < 6; ++i) points[6 * i + j] = p[i];
   }
-  for (size_t i = 0; i < 6; ++i, left += kMore * kLanes) {
+  for (size_t i = 0; i < 6; ++i, left += kLeft * kLanes) {
     V p[6];
     PixelAxis<kTaps>(points + 6 * i, p);
-    for (size_t j = 0; j < kMore; ++j) p[j] = hn::Add(p[j], hn::Load(d, left + j * kLanes));
-    for (size_t j = 0; j < kMore; ++j) hn::Store(p[kTile + j], d, left + j * kLanes);
-    for (size_t j = 0; j < kTile; ++j) {
-      StorePixel<kTaps>(i, p[j], above + j * kWinogradGroup, rows + j * kWinogradGroup, row_stride);
-    }
+    for (size_t j = 0; j < given; ++j) p[j] = hn::Add(p[j], hn::Load(d, left + j * kLanes));
+    for (size_t j = 0; j < done; ++j) to.Store(i, j, p[j]);
+    for (size_t j = done; j < 6; ++j) hn::Store(p[j], d, left + (j - done) * kLanes);
   }
 }
 
 template <size_t kTaps>
-void ScatterRow(const float* HWY_RESTRICT m, size_t tile_stride, size_t point_stride, size_t tiles,
-                float* HWY_RESTRICT above, float* HWY_RESTRICT rows) {
+void ScatterRow(const float* HWY_RESTRICT m, size_t tile_stride, size_t point_stride, size_t tiles, size_t first,
+                const ScatterRows& rows) {
   const D d;
-  constexpr size_t kTile = winograd_tile(kTaps), kMore = kTaps - 1, kTileFloats = kTile * kWinogradGroup;
-  const size_t row_stride = (kTile * tiles + kMore) * kWinogradGroup;
+  constexpr size_t kTile = winograd_tile(kTaps), kMore = kTaps - 1;
+  const size_t row_stride = (first + kTile * (tiles - 1) + kMore) * kWinogradGroup;
   for (size_t c = 0; c < kWinogradGroup; c += kStep) {
-    HWY_ALIGN float left[6 * kMore * kLanes] = {};
-    for (size_t t = 0; t < tiles; ++t) {
-      ScatterTile<kTaps>(m + t * tile_stride + c, point_stride, left, above + t * kTileFloats + c,
-                         rows + t * kTileFloats + c, row_stride);
+    HWY_ALIGN float left[6 * kLeft * kLanes] = {};
+    PixelRows to{rows.above_rows, rows.finished, row_stride, rows.above + c, rows.rows + c};
+    const float* from = m + c;
+    for (size_t t = 0; t < tiles; ++t, from += tile_stride) {
+      const size_t done = t == 0 ? first : kTile;
+      if (first < kTile && t < 2) {
+        ScatterTile<kTaps, false>(from, point_stride, left, t == 0 ? 0 : 6 - first, done, to);
+      } else {
+        ScatterTile<kTaps, true>(from, point_stride, left, 0, 0, to);
+      }
+      to.above += done * kWinogradGroup, to.rows += done * kWinogradGroup;
     }
     for (size_t i = 0; i < 6; ++i) {
-      for (size_t j = 0; j < kMore; ++j) {
-        const size_t at = tiles * kTileFloats + j * kWinogradGroup + c;
-        StorePixel<kTaps>(i, hn::Load(d, left + (i * kMore + j) * kLanes), above + at, rows + at, row_stride);
-      }
+      for (size_t j = 0; j < kMore; ++j) to.Store(i, j, hn::Load(d, left + (i * kLeft + j) * kLanes));
     }
   }
 }
 
 void WinogradScatterRow(size_t taps, const float* m, size_t tile_stride, size_t point_stride, size_t tiles,
-                        float* above, float* rows) {
+                        size_t first, const ScatterRows& rows) {
   const auto run = taps == 3 ? &ScatterRow<3> : taps == 4 ? &ScatterRow<4> : &ScatterRow<5>;
-  run(m, tile_stride, point_stride, tiles, above, rows);
+  run(m, tile_stride, point_stride, tiles, first, rows);
 }
 
 void WinogradScatterPhases(const float* HWY_RESTRICT from, size_t pixels, float* HWY_RESTRICT rows, size_t stride) {
@@ -120,8 +129,8 @@ HWY_AFTER_NAMESPACE();
 namespace bnns {
 
 void winograd_scatter_row(size_t taps, const float* m, size_t tile_stride, size_t point_stride, size_t tiles,
-                          float* above, float* rows) noexcept {
-  BNNS_DISPATCH(WinogradScatterRow)(taps, m, tile_stride, point_stride, tiles, above, rows);
+                          size_t first, const ScatterRows& rows) noexcept {
+  BNNS_DISPATCH(WinogradScatterRow)(taps, m, tile_stride, point_stride, tiles, first, rows);
 }
 void winograd_scatter_phases(const float* from, size_t pixels, float* rows, size_t stride) noexcept {
   BNNS_DISPATCH(WinogradScatterPhases)(from, pixels, rows, stride);

@@ -138,7 +138,7 @@ bool winograd_scatter_accepts(const ConvolutionMap& map, size_t batch) {
            static_cast<ptrdiff_t>(a.large);
   };
   const size_t tile = winograd_tile(taps), tiles = div_up(y.pixels, tile) * div_up(x.pixels, tile);
-  return covers(map.y, y) && covers(map.x, x) &&
+  return covers(map.y, y) && covers(map.x, x) && y.pixels >= tile && x.pixels >= tile &&
          2 * kWinogradPoints * phases * tiles <= y.taps * x.taps * y.pixels * x.pixels;
 }
 

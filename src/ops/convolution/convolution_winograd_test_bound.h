@@ -174,19 +174,22 @@ inline std::vector<double> spread_scatter(const ConvolutionShape& s, const std::
                                           const std::vector<double>& w, size_t* height, size_t* width) {
   const AbsoluteTransforms f(s.kh);
   const size_t taps = s.kh, all = taps * taps, tile = f.tile;
-  *height = (s.oh + tile - 1) / tile * tile + taps - 1, *width = (s.ow + tile - 1) / tile * tile + taps - 1;
+  *height = s.oh + taps - 1, *width = s.ow + taps - 1;
+  // The first tile has fewer pixels where they are no multiple.
+  const size_t first_y = (s.oh - 1) % tile + 1, first_x = (s.ow - 1) % tile + 1;
   std::vector<double> u(s.o * s.i * 36), large(s.n * s.i * *height * *width), z(s.o * 36);
   for (size_t k = 0; k < u.size(); ++k) {
     for (size_t r = 0; r < all; ++r) u[k] += f.g[k % 36 / 6][r / taps] * f.g[k % 6][r % taps] * w[k / 36 * all + r];
   }
   for (size_t n = 0; n < s.n; ++n) {
-    for (size_t ty = 0; ty < s.oh; ty += tile) {
-      for (size_t tx = 0; tx < s.ow; tx += tile) {
+    for (size_t ty = 0; ty < s.oh; ty += ty == 0 ? first_y : tile) {
+      for (size_t tx = 0; tx < s.ow; tx += tx == 0 ? first_x : tile) {
+        const size_t rows_there = ty == 0 ? first_y : tile, columns_there = tx == 0 ? first_x : tile;
         std::fill(z.begin(), z.end(), 0.0);
         for (size_t k = 0; k < z.size(); ++k) {
           for (size_t r = 0; r < tile * tile; ++r) {
             const size_t row = ty + r / tile, column = tx + r % tile;
-            if (row >= s.oh || column >= s.ow) continue;
+            if (r / tile >= rows_there || r % tile >= columns_there) continue;
             z[k] += f.a[r / tile][k % 36 / 6] * f.a[r % tile][k % 6] *
                     small[((n * s.o + k / 36) * s.oh + row) * s.ow + column];
           }
