@@ -317,7 +317,12 @@ TEST(ConvolutionBugClasses, BC16_NoPathIsLessAccurate) {
         make_shape(4, 32, 12, 14, 32, 3, 1, 2),   make_shape(8, 32, 12, 14, 32, 3, 1, 0),
         make_shape(8, 32, 26, 26, 64, 3, 1, 0),   make_shape(8, 32, 12, 14, 32, 3, 1, 1),
         make_shape(4, 16, 12, 14, 32, 4, 1, 2),   make_shape(8, 3, 33, 30, 32, 8, 2, 3),
-        make_shape(8, 20, 12, 12, 50, 5, 1, 0)}) {
+        make_shape(8, 20, 12, 12, 50, 5, 1, 0),   make_shape(1, 36, 11, 16, 64, 3, 1, 0),
+        make_shape(2, 37, 12, 15, 32, 3, 1, 0),   make_shape(8, 32, 11, 16, 32, 3, 1, 0),
+        make_shape(1, 40, 15, 18, 32, 3, 1, 0),   make_shape(3, 65, 14, 19, 40, 3, 1, 0),
+        make_shape(1, 32, 79, 29, 32, 3, 1, 0),   make_shape(1, 200, 14, 15, 150, 3, 1, 0),
+        make_shape(1, 28, 13, 15, 33, 4, 1, 0),   make_shape(2, 33, 12, 15, 32, 5, 1, 0),
+        make_shape(1, 8, 24, 27, 32, 7, 2, 1),    make_shape(1, 8, 21, 24, 32, 9, 2, 1)}) {
     const Measure m(s);
     for_each_isa([&] { m.run(); });
   }

@@ -44,6 +44,9 @@ const std::vector<NamedShape>& shapes() {
       {"24x65x65 > 24 3x3 d18", make_shape(1, 24, 65, 65, 24, 3, 1, 18, 1, 18)},
       {"64x14x14 > 600 1x1 s2", make_shape(9, 64, 14, 14, 600, 1, 2, 0)},
       {"2x20x20 > 2 19x19", make_shape(2, 2, 20, 20, 2, 19, 1, 9)},
+      {"32x8x2050 > 32 3x3 no padding", make_shape(1, 32, 8, 2050, 32, 3, 1, 0)},
+      {"32x282x282 > 32 3x3 no padding", make_shape(1, 32, 282, 282, 32, 3, 1, 0)},
+      {"256x30x30 > 256 3x3 no padding", make_shape(2, 256, 30, 30, 256, 3, 1, 0)},
       {"32x28x28 > 32 4x4 s2 transposed", make_shape(1, 32, 28, 28, 32, 4, 2, 1, 1, 1, true)},
   };
   return all;
@@ -112,7 +115,7 @@ TEST(ConvolutionScratch, StaysWithinItsBound) {
 
 // After a few rounds of training the shelf holds what every call needs.
 TEST(ConvolutionScratch, SteadyStateAllocatesNothing) {
-  for (const NamedShape& c : {shapes()[0], shapes()[4], shapes()[10]}) {
+  for (const NamedShape& c : {shapes()[0], shapes()[4], shapes()[12], shapes()[13]}) {
     const ConvolutionShape& s = c.shape;
     Data data(s);
     for (const auto function :

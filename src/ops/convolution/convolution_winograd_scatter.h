@@ -4,7 +4,11 @@
 //
 // For kernels whose large image is a good deal larger than the small one (no padding, or a stride of 2, whose four
 // phases are channels of their own as in convolution_winograd.h), where tiles of the large image would meet many zeros.
-// Rows of tiles are taken from top to bottom; what two of them share is added in this order, whoever runs the task.
+//
+// A task is a band of rows of tiles of a sample, or a piece of it, or whole samples, for all target channels or a part
+// of them. Rows of tiles are taken from top to bottom and what two of them share is added in this order. A band begins
+// with the rows above that its own share pixels with, so that the bits of a pixel do not depend on the cut, which
+// follows from the number of threads. The tiles end where the small image ends; the first is cut instead.
 #pragma once
 
 #include <cstddef>

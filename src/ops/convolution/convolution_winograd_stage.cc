@@ -17,9 +17,9 @@ constexpr size_t kLeastPixels = 36;  // of the batch
 constexpr size_t kLeastRows = 16, kLeastDepth = 12, kLeastPairs = 256, kLeastTiles = 16, kLeastWork = 32 * 1024;
 
 // From the side of the source: source channels, and target channels, phases count. Up to 24 of those the direct ways
-// are good at few samples, and at fewer than 16 for 3x3.
-constexpr size_t kScatterLeastDepth = 32, kScatterMostDepth = 512, kScatterLeastColumns = 12, kScatterLeast3x3 = 16,
-                 kScatterFewColumns = 24, kScatterMostColumns = 512, kScatterLeastBatch = 8;
+// are good at few samples.
+constexpr size_t kScatterLeastDepth = 32, kScatterMostDepth = 512, kScatterLeastColumns = 12, kScatterFewColumns = 24,
+                 kScatterMostColumns = 512, kScatterLeastBatch = 8;
 
 // `count` pixels of one row from column `begin` on, with zeros around, as f32. room has space for 2 * count.
 void copy_row(const ImageSource& source, size_t n, size_t channel, size_t y, size_t begin, size_t count, float* room,
@@ -128,7 +128,7 @@ bool winograd_scatter_accepts(const ConvolutionMap& map, size_t batch) {
   }
   const size_t columns = winograd_channels(y, map.large_channels), phases = winograd_channels(y, 1);
   if (map.small_channels < kScatterLeastDepth || map.small_channels > kScatterMostDepth ||
-      columns < (taps == 3 ? kScatterLeast3x3 : kScatterLeastColumns) || columns > kScatterMostColumns ||
+      columns < (taps == 3 ? kLeastChannels : kScatterLeastColumns) || columns > kScatterMostColumns ||
       (columns <= kScatterFewColumns && batch < kScatterLeastBatch)) {
     return false;
   }
