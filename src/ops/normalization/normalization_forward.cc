@@ -32,10 +32,9 @@ ForwardPass::ForwardPass(const NormalizationProblem& problem, NormalizationParam
               plan_.affine_length == plan_.set_columns;
   const size_t tensor_bytes = plan_.batch * problem.count() * sizeof(float);
   stream_values_ = values_ && tensor_bytes >= kStreamStateBytes && !plan_.by_columns;
-  const size_t stream_from = !values_           ? kStreamOutputBytes
-                             : plan_.batch_sets ? kStreamBatchBytes
-                             : each_row_        ? kStreamRowsBytes
-                                                : kStreamRunBytes;
+  const size_t stream_from = !values_                        ? kStreamOutputBytes
+                             : plan_.batch_sets || each_row_ ? kStreamTrainingBytes
+                                                             : kStreamRunBytes;
   stream_y_ = tensor_bytes >= stream_from && !separate_activation_ && !plan_.by_columns;
   if (moving_mean_wanted_ || moving_variance_wanted_) {
     parameters.read_moving(moving_mean_wanted_ ? at<float>(moving_at_) : nullptr,

@@ -33,16 +33,14 @@ inline constexpr size_t kMostSets = 64;              // per bundle
 // Tensors from these sizes on are written past the cache, which saves reading them first. Measured on two cores of a
 // Zen 4 with 32 MiB of L3, data not in cache: x^ has no reader before backward; dx past the cache makes backward of 1.5
 // to 6 MB 1.2 to 1.35 times as fast, while a training step of a residual network stays as it is. The reader of y comes
-// at once. Batch sets in training: 32x256x14x14 gains 1.2 and a step whose layers have 4 MiB stays as it is, one with
-// 2 MiB loses 3 %. Rows of a layer in training (a model of the loop with a reader of y behind it): 1.5, 6 and 12 MB
-// take 0.90, 0.90 and 0.87 of the time where memory is cold, as it is beside the weights of a network with rows that
-// long; 1.5 MB that stay in cache from call to call take 1.4 of it. Other sets that are one run: training keeps y in
-// cache longer (group 4x320x64x64: 1.67 -> 1.36 ms), inference does not (0.85 -> 0.97).
+// at once. In training, batch sets (32x256x14x14) gain 1.2, and a step whose layers have 4 MiB stays as it is, one with
+// 2 MiB loses 3 %; rows of a layer of 6 and 12 MB with a reader of y behind take 0.90 and 0.87 of the time. 1.5 MB
+// would too where memory is cold, but 1.4 of it where they stay in cache from call to call. Other sets that are one
+// run: training keeps y in cache longer (group 4x320x64x64: 1.67 -> 1.36 ms), inference does not (0.85 -> 0.97).
 inline constexpr size_t kStreamStateBytes = size_t{1} << 20;
 inline constexpr size_t kStreamOutputBytes = size_t{8} << 20;  // inference
-inline constexpr size_t kStreamBatchBytes = size_t{3} << 20;   // training from here on
+inline constexpr size_t kStreamTrainingBytes = size_t{3} << 20;
 inline constexpr size_t kStreamRunBytes = size_t{32} << 20;
-inline constexpr size_t kStreamRowsBytes = size_t{1} << 20;
 inline constexpr size_t kStreamGradientBytes = size_t{1} << 20;
 
 struct Rectangle {
