@@ -40,7 +40,7 @@ void expect_same(const TrainingResult& got, const TrainingResult& want, const No
 
 // Every case has more sets than a bundle, or more channels than a group's run; planes that are no multiple of a vector,
 // one longer than a block; 43 x 1000 x 7 x 7 streams. Rows of a layer: aligned and not, longer than a block; 400 x 704
-// and 2300 x 354 stream x^ and y, the latter in rows that begin anywhere in a vector.
+// streams x^, 2300 x 354 y too, in rows that begin anywhere in a vector.
 TEST(NormalizationBundles, BitsAreThoseOfSetsOneByOne) {
   const NormCase cases[] = {
       {Norm::batch, 5, 70, 5, 5},      {Norm::batch, 33, 130, 7, 7},   {Norm::batch, 1, 67, 4, 4},
