@@ -58,7 +58,9 @@ struct TileArgs {
   float* c;
   size_t c_stride;
   size_t columns;  // valid ones
-  bool accumulate, stream, fetch_c;
+  bool accumulate, stream;
+  bool fetch_c;         // at once
+  const float* next_c;  // Extra::none: the tile that comes next, fetched a row with each chunk of the depth; or null
 
   // Extra::prefetch and Extra::copy. The depth is walked in chunks; step k of chunk i asks for the lines at
   // prefetch + i * chunk_step + k * step, and `second` bytes further.
@@ -112,9 +114,20 @@ HWY_NOINLINE void Tile(const TileArgs& t) {
   [[maybe_unused]] float* HWY_RESTRICT copy = t.copy;
   [[maybe_unused]] const char* chunk_start = t.prefetch;
   [[maybe_unused]] const ptrdiff_t step = t.step, second = t.second;
+  [[maybe_unused]] const float* next_c = t.next_c;
+  [[maybe_unused]] size_t next_rows = next_c ? kRows : 0;
   size_t left = t.depth;
   while (left != 0) {
-    const size_t steps = kExtra == Extra::none ? left : HWY_MIN(left, t.chunk);
+    const size_t steps = HWY_MIN(left, t.chunk);
+    if constexpr (kExtra == Extra::none) {
+      if (next_rows != 0) {
+        prefetch_to_write(next_c);
+        if (kVectors == 2) prefetch_to_write(next_c + lanes);
+        if (kVectors == 2) prefetch_to_write(next_c + 2 * lanes - 1);
+        next_c += c_stride;
+        --next_rows;
+      }
+    }
     [[maybe_unused]] const char* ahead = chunk_start;
     for (size_t k = 0; k < steps; ++k) {
       [[maybe_unused]] V b0, b1;
@@ -274,6 +287,7 @@ void PanelBlock(const GemmBlock& g, TileArgs t) {
     } else if (asks) {
       FindTile<D, 2, kDepthContiguous, false, Extra::prefetch>(rows)(t);
     } else {
+      t.chunk = t.depth;
       FindTile<D, 2, kDepthContiguous, false, Extra::none>(rows)(t);
     }
   }
@@ -297,18 +311,27 @@ void Block(const GemmBlock& g) {
     t.b = g.b, t.b_stride = g.b_stride;
     t.c = g.c + i * g.c_stride;
     t.columns = panel;
+    // A tile of C asks for the next one a row at a time: all at once, its lines would fill the queue of misses, and B
+    // would wait behind them.
+    const bool far = g.c_far && !g.stream, ahead = far && g.depth >= kTileRows && g.columns > panel;
+    t.chunk = ahead ? g.depth / kTileRows : g.depth;
+    t.fetch_c = far;
+    const float* const next_rows = t.c + g.tile_rows * g.c_stride;
     const auto find = g.a_depth_contiguous ? &FindPlainTile<true> : &FindPlainTile<false>;
     size_t left = g.columns;
     if (left >= panel) {
       const TileFunction run = find(rows, panel);
       for (; left >= panel; left -= panel) {
+        if (ahead) t.next_c = left > panel ? t.c + panel : next_rows;
         run(t);
+        t.fetch_c = far && !ahead;
         t.b += g.b_panel_stride;
         t.c += panel;
       }
     }
     if (left != 0) {
       t.columns = left;
+      if (ahead) t.next_c = next_rows;
       if (g.b_tail) t.b = g.b_tail, t.b_stride = static_cast<ptrdiff_t>(panel);
       find(rows, left)(t);
     }

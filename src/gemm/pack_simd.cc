@@ -101,6 +101,9 @@ void PackRows(const Source<T>& s, const PackedBlock& out) {
         from += out.tile;
         to += out.panel_stride;
       }
+      // What a caller who packs a tile at a time asks for next, when this one is used up: a line of each of many pages.
+      hwy::Prefetch(from);
+      hwy::Prefetch(from + out.tile);
     }
   }
   // Panels at the edge: the last vector, or two, of a row are partial.

@@ -96,7 +96,7 @@ class Runner {
     const size_t b_tasks = p_.b == Source::ahead && with_b ? divide_up(columns.size(), b_step) : 0;
     const size_t tasks = (a_tasks + b_tasks) * phase_.depth_blocks.size();
     if (tasks == 0) return;
-    const size_t work = (a_tasks * a_step + b_tasks * b_step) * p_.depth;
+    const size_t work = ((a_tasks ? rows.size() : 0) + (b_tasks ? columns.size() : 0)) * p_.depth * sizeof(float);
     parallel_for(tasks, p_.threads == 1 ? 1 : threads_for(p_.threads, tasks, work), [&](size_t task, size_t) {
       const size_t block = phase_.depth_blocks.begin + task / (a_tasks + b_tasks);
       const size_t i = task % (a_tasks + b_tasks);
@@ -322,17 +322,17 @@ class Runner {
 
   // C = init + slice 0 + slice 1 + ...
   void add_slices() const {
-    const size_t rows = std::max<size_t>(1, 16384 / call_.n), tasks = divide_up(call_.m, rows);
-    parallel_for(tasks, p_.threads == 1 ? 1 : threads_for(p_.threads, tasks, p_.slice_floats * p_.slices),
-                 [&](size_t task, size_t) {
-                   const Range part{task * rows, std::min(call_.m, (task + 1) * rows)};
-                   const bool accumulate = call_.prepare(part, {0, call_.n});
-                   for (size_t i = part.begin; i < part.end; ++i) {
-                     add_rows(slices_ + i * p_.slice_stride, p_.slice_floats, p_.slices, call_.n, accumulate,
-                              call_.c + i * call_.c_stride);
-                   }
-                   call_.finish(part, {0, call_.n});
-                 });
+    const size_t rows = std::max<size_t>(1, 4096 / call_.n), tasks = divide_up(call_.m, rows);
+    const size_t work = p_.slice_floats * (p_.slices + 1) * sizeof(float);
+    parallel_for(tasks, p_.threads == 1 ? 1 : threads_for(p_.threads, tasks, work), [&](size_t task, size_t) {
+      const Range part{task * rows, std::min(call_.m, (task + 1) * rows)};
+      const bool accumulate = call_.prepare(part, {0, call_.n});
+      for (size_t i = part.begin; i < part.end; ++i) {
+        add_rows(slices_ + i * p_.slice_stride, p_.slice_floats, p_.slices, call_.n, accumulate,
+                 call_.c + i * call_.c_stride);
+      }
+      call_.finish(part, {0, call_.n});
+    });
   }
 
   const GemmCall &call_, &original_;  // the same, unless the plan is turned
