@@ -59,13 +59,17 @@ struct TileArgs {
   size_t c_stride;
   size_t columns;  // valid ones
   bool accumulate, stream;
-  bool fetch_c;         // at once
-  const float* next_c;  // Extra::none: the tile that comes next, fetched a row with each chunk of the depth; or null
+  bool fetch_c;  // this tile of C is asked for before the sums begin
 
-  // Extra::prefetch and Extra::copy. The depth is walked in chunks; step k of chunk i asks for the lines at
-  // prefetch + i * chunk_step + k * step, and `second` bytes further.
-  const char* prefetch;
+  // The depth is walked in chunks of so many steps. Extra::none: with each of the first, a row of the tile of C that
+  // comes next is asked for, or none where next_c is null. All at once, its lines would fill the queue of misses, and B
+  // would wait behind them: on Zen 4, 32 deep, 1024 x 479 takes 0.9 of the time so.
   size_t chunk;
+  const float* next_c;
+
+  // Extra::prefetch and Extra::copy: step k of chunk i asks for the lines at prefetch + i * chunk_step + k * step, and
+  // `second` bytes further.
+  const char* prefetch;
   ptrdiff_t chunk_step, step, second;
   float* copy;  // Extra::copy: the panel of B, packed
 };
@@ -298,8 +302,9 @@ void Block(const GemmBlock& g) {
   const size_t lanes = hn::Lanes(d), panel = 2 * lanes;
   TileArgs t{};
   t.depth = g.depth, t.a_stride = g.a_stride, t.b = g.b, t.b_stride = g.b_stride;
-  t.c_stride = g.c_stride, t.columns = panel, t.accumulate = g.accumulate, t.stream = g.stream,
-  t.fetch_c = g.c_far && !g.stream;
+  t.c_stride = g.c_stride, t.columns = panel, t.accumulate = g.accumulate, t.stream = g.stream;
+  const bool c_far = g.c_far && !g.stream, c_ahead = c_far && g.depth >= 2 * kTileRows && g.columns > panel;
+  t.fetch_c = c_far;
   if (g.columns == panel && (g.b_copy || g.ahead.data)) {
     g.a_depth_contiguous ? PanelBlock<true>(g, t) : PanelBlock<false>(g, t);
     if (g.stream) hwy::FlushStream();
@@ -311,27 +316,24 @@ void Block(const GemmBlock& g) {
     t.b = g.b, t.b_stride = g.b_stride;
     t.c = g.c + i * g.c_stride;
     t.columns = panel;
-    // A tile of C asks for the next one a row at a time: all at once, its lines would fill the queue of misses, and B
-    // would wait behind them.
-    const bool far = g.c_far && !g.stream, ahead = far && g.depth >= kTileRows && g.columns > panel;
-    t.chunk = ahead ? g.depth / kTileRows : g.depth;
-    t.fetch_c = far;
-    const float* const next_rows = t.c + g.tile_rows * g.c_stride;
+    t.chunk = c_ahead ? g.depth / kTileRows : g.depth;
+    t.fetch_c = c_far;
+    const float* const next_rows = t.c + rows * g.c_stride;
     const auto find = g.a_depth_contiguous ? &FindPlainTile<true> : &FindPlainTile<false>;
     size_t left = g.columns;
     if (left >= panel) {
       const TileFunction run = find(rows, panel);
       for (; left >= panel; left -= panel) {
-        if (ahead) t.next_c = left > panel ? t.c + panel : next_rows;
+        if (c_ahead) t.next_c = left > panel ? t.c + panel : next_rows;
         run(t);
-        t.fetch_c = far && !ahead;
+        t.fetch_c = c_far && !c_ahead;
         t.b += g.b_panel_stride;
         t.c += panel;
       }
     }
     if (left != 0) {
       t.columns = left;
-      if (ahead) t.next_c = next_rows;
+      if (c_ahead) t.next_c = next_rows;
       if (g.b_tail) t.b = g.b_tail, t.b_stride = static_cast<ptrdiff_t>(panel);
       find(rows, left)(t);
     }

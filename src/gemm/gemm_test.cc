@@ -322,6 +322,22 @@ TEST_P(Gemm, ExactOnLargerShapes) {
   }
 }
 
+// C is far away: it is asked for while the depth is walked, in chunks that depend on the tile's rows. Depths around
+// them, last columns of every kind, B in place and copied panel by panel.
+TEST_P(Gemm, ExactOnFarResults) {
+  const size_t shapes[][3] = {{400, 350, 11}, {400, 353, 12},  {390, 351, 13},   {390, 368, 25},
+                              {380, 369, 27}, {380, 383, 28},  {370, 384, 29},   {370, 361, 41},
+                              {360, 479, 43}, {130, 1030, 40}, {128, 1100, 300}, {32, 4200, 70}};
+  unsigned i = 0;
+  for (const auto& s : shapes) {
+    for (int variant = 0; variant < 4; ++variant, ++i) {
+      Case x{s[0], s[1], s[2]};
+      x.a = kOrders[variant % 2], x.b = kOrders[variant / 2], x.init = kInits[i % 4], x.pad = i % 2;
+      expect_exact(memory_, x, 1 + i % 3);
+    }
+  }
+}
+
 // |error| <= 2 eps K sum |a||b| for any order of summation.
 TEST_P(Gemm, WithinBoundOnNormalData) {
   const size_t shapes[][3] = {{1, 37, 1000},  {3, 65, 777},   {33, 65, 129},
@@ -352,8 +368,9 @@ TEST_P(Gemm, WithinBoundOnNormalData) {
 }
 
 TEST_P(Gemm, SameBitsForAnyThreadCount) {
-  const size_t shapes[][3] = {{1, 3000, 900}, {1, 900, 3000},  {3, 1500, 700},  {32, 700, 900},  {128, 1030, 257},
-                              {300, 1, 900},  {1100, 700, 33}, {16, 40, 20000}, {600, 600, 600}, {40, 2000, 1}};
+  const size_t shapes[][3] = {{1, 3000, 900},   {1, 900, 3000}, {3, 1500, 700},  {32, 700, 900},
+                              {128, 1030, 257}, {300, 1, 900},  {1100, 700, 33}, {16, 40, 20000},
+                              {600, 600, 600},  {40, 2000, 1},  {32, 479, 1024}, {500, 479, 128}};
   for (const auto& s : shapes) {
     for (int variant = 0; variant < 4; ++variant) {
       Case x{s[0], s[1], s[2]};
