@@ -102,8 +102,9 @@ void PackRows(const Source<T>& s, const PackedBlock& out) {
         to += out.panel_stride;
       }
       // What a caller who packs a tile at a time asks for next, when this one is used up: a line of each of many pages.
-      hwy::Prefetch(from);
-      hwy::Prefetch(from + out.tile);
+      // To L2: rows that are powers of 2 apart would push each other out of L1.
+      __builtin_prefetch(from, 0, 2);
+      __builtin_prefetch(from + out.tile, 0, 2);
     }
   }
   // Panels at the edge: the last vector, or two, of a row are partial.
