@@ -251,7 +251,8 @@ class Scatter {
     const auto place = [&](size_t tile) {  // in the target
       return static_cast<ptrdiff_t>(begin_of(tile, first_x_) * step()) + x_.offset;
     };
-    const ptrdiff_t left = place(tiles.v0), begin = band.v0 == 0 ? 0 : place(band.v0);
+    // A piece may begin, or lie, in the padding.
+    const ptrdiff_t left = place(tiles.v0), begin = band.v0 == 0 ? 0 : std::max<ptrdiff_t>(0, place(band.v0));
     ptrdiff_t end = static_cast<ptrdiff_t>(large_x_);
     if (band.v1 < bands_.length) end = std::min(end, place(band.v1));
     if (begin >= end) return;

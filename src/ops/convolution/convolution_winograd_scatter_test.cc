@@ -43,6 +43,10 @@ std::vector<NamedShape> cases() {
       {"transposed 5x5, pieces of rows", make_shape(1, 32, 6, 230, 30, 5, 1, 0, 1, 1, true)},
       {"transposed 7x7 s2, bands", make_shape(1, 32, 56, 40, 8, 7, 2, 3, 1, 1, true)},
   };
+  // Pieces of rows that end before the image begins, or lie across its first pixel.
+  ConvolutionShape padded = make_shape(1, 8, 15, 55, 130, 7, 2, 3);
+  padded.left = 150;
+  all.push_back({"7x7 s2, pieces in the padding", fitted(padded)});
   // Ends of tiles.
   for (size_t k = 0; k < 4; ++k) all.push_back({"3x3, ends", make_shape(1 + k % 2, 33, 8 + k, 14 - k, 32, 3, 1, 0)});
   for (size_t k = 0; k < 3; ++k) all.push_back({"4x4, ends", make_shape(1 + k, 28, 12 + k, 14 - k, 32, 4, 1, 0)});
