@@ -106,9 +106,10 @@ void ConvolutionFilter::run_up(size_t batch, const ImageSource& source, const Im
       fill_without_taps(y, whole, batch, m.groups * m.large_channels, target, options_.n_threads);
       continue;
     }
-    // Two phases make whole rows.
+    // Two phases make whole rows. Where they cannot, which depends on the threads too, they are products all the same.
     const PatchAxis x0 = up_axis(m.x, 0);
-    if (m.x.stride == 2 && m.x.large % 2 == 0 && !target.accumulate && !target.sink && !few(y, x0)) {
+    const bool pair = m.x.stride == 2 && m.x.large % 2 == 0 && !target.accumulate && !target.sink && !few(y, x0);
+    if (pair) {
       const PatchAxis x1 = up_axis(m.x, 1);
       std::optional<PatchProduct> even, odd;
       if (x0.taps != 0) even.emplace(product(y, x0));
@@ -130,7 +131,7 @@ void ConvolutionFilter::run_up(size_t batch, const ImageSource& source, const Im
       if (is_winograd(y, x, m.groups, m.large_channels, m.small_channels, batch)) {
         return run_winograd(y, x, m.large_channels, m.small_channels, w.large, w.small, batch, source, target, w);
       }
-      if (few(y, x)) {
+      if (!pair && few(y, x)) {
         few_patches(y, x, m.groups, m.large_channels, m.small_channels, w, w.large, w.small, batch, source, target,
                     scratch_, options_.n_threads);
         continue;
