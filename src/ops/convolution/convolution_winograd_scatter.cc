@@ -17,8 +17,8 @@ constexpr size_t kFewDepth = 128;   // then U of 32 columns is 576 KB
 constexpr size_t kLeastTiles = 28;  // of a block: U is read from L3 once for each
 constexpr size_t kMostTiles = 112;
 constexpr size_t kBlockFloats = 144 * 1024;  // Z of a block, if that is not fewer than kLeastTiles
-constexpr size_t kBandShare = 8;             // of the rows of a band that it makes once more than needed
-constexpr size_t kStreamBytes = 4u << 20;    // targets from here on go around the caches
+constexpr size_t kBandShare = 8;             // rows of a band for each that it makes once more
+constexpr size_t kStreamBytes = 4u << 20;    // phased targets from here on go around the caches
 
 class Scatter {
  public:
@@ -63,7 +63,7 @@ class Scatter {
                               16);
     const bool plain = target.plain() && !target.accumulate && target.activation.is_identity() && !target.bias;
     direct_ = plain && step() == 1;
-    streams_ = plain && batch * map.large_channels * large_y_ * large_x_ * sizeof(float) >= kStreamBytes;
+    streams_ = plain && !direct_ && batch * map.large_channels * large_y_ * large_x_ * sizeof(float) >= kStreamBytes;
   }
 
   size_t workspace_bytes() const { return scratch_bytes(threads_, thread_floats_, u_floats_ + z_floats_); }
