@@ -122,6 +122,7 @@ bool winograd_scatter_accepts(const ConvolutionMap& map, size_t batch) {
   const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
   const size_t taps = winograd_taps(y, x);
   if (taps == 0 || map.groups != 1) return false;
+  if (y.taps > 3 && isa() == Isa::baseline) return false;  // as in is_winograd: 8x8 over a stride of 2 has 4.05
   if (y.step == 1 &&
       is_winograd(up_axis(map.y, 0), up_axis(map.x, 0), 1, map.large_channels, map.small_channels, batch)) {
     return false;
