@@ -32,7 +32,7 @@ class ColumnPlane : PlaneScratch<float, kKind, 3, 1, kBackward> {
       divisors_[v] = static_cast<int32_t>(v < p.y.windows ? (Base::CountedRows(v) - 1) * line_ : 0);
     }
     flat_ = before_ + p.column_floats();
-    width_ = kBackward ? p.x.size : p.x.windows, height_ = kBackward ? p.y.size : p.y.windows;
+    width_ = kBackward ? p.x.size : p.x.windows;
   }
 
   // As DirectPlane::Run.
@@ -48,9 +48,7 @@ class ColumnPlane : PlaneScratch<float, kKind, 3, 1, kBackward> {
       }
       Column(q, x, g);
     }
-    const bool one = p_.target_row == 4 * width_;  // rows follow each other
-    const int64_t rows = one ? 1 : height_, n = 4 * (one ? width_ * height_ : width_);
-    for (int64_t y = 0; y < rows; ++y) PutTexels(flat_ + y * n, n, to + y * p_.target_row, out[0]);
+    Base::PutPlane(flat_, to, out[0]);
     return Base::Good();
   }
   HWY_INLINE void Finish(TexelStream<T>*) {}
@@ -144,7 +142,7 @@ class ColumnPlane : PlaneScratch<float, kKind, 3, 1, kBackward> {
   float* before_;      // what the column before sends, row by row
   int32_t* divisors_;  // average: where a row's divisors lie in columns_
   T* flat_;            // a plane of results
-  int64_t width_, height_;
+  int64_t width_;
 };
 
 }  // namespace bnns::HWY_NAMESPACE

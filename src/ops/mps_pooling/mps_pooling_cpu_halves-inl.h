@@ -73,10 +73,7 @@ class HalfPlane : PlaneScratch<hwy::float16_t, kKind, 3, 1, kBackward> {
   // those after them waiting, and loads of what is copied wait for these.
   HWY_INLINE void Finish(TexelStream<T>* out) {
     if (pending_ == nullptr) return;
-    const int64_t width = kBackward ? p_.x.size : p_.x.windows, height = kBackward ? p_.y.size : p_.y.windows;
-    const bool one = p_.target_row == 4 * width;  // rows follow each other
-    const int64_t rows = one ? 1 : height, n = 4 * (one ? width * height : width);
-    for (int64_t y = 0; y < rows; ++y) PutTexels(flat_ + y * n, n, pending_ + y * p_.target_row, out[0]);
+    Base::PutPlane(flat_, pending_, out[0]);
     pending_ = nullptr;
   }
 

@@ -57,10 +57,7 @@ class NarrowPlane : PlaneScratch<hwy::float16_t, PoolKind::average, 3, 1, kBackw
   // need two stores wait for that.
   HWY_INLINE void Finish(TexelStream<T>* out) {
     if (pending_ == nullptr) return;
-    const int64_t width = kBackward ? p_.x.size : p_.x.windows, height = kBackward ? p_.y.size : p_.y.windows;
-    const bool one = p_.target_row == 4 * width;  // rows follow each other
-    const int64_t rows = one ? 1 : height, n = 4 * (one ? width * height : width);
-    for (int64_t y = 0; y < rows; ++y) PutTexels(results_[1] + y * n, n, pending_ + y * p_.target_row, out[0]);
+    Base::PutPlane(results_[1], pending_, out[0]);
     pending_ = nullptr;
   }
 

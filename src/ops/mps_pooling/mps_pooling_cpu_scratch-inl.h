@@ -72,6 +72,13 @@ class PlaneScratch {
     a.kernel = K, a.zero_pad = p_.y.zero_pad;
     return divisor_extent(p_.y.first + S * v, a, p_.y.size, p_.edge);
   }
+  // Writes a plane of results.
+  HWY_INLINE void PutPlane(const T* results, T* to, TexelStream<T>& out) const {
+    const int64_t width = kBackward ? p_.x.size : p_.x.windows, height = kBackward ? p_.y.size : p_.y.windows;
+    const bool one = p_.target_row == 4 * width;  // rows follow each other
+    const int64_t rows = one ? 1 : height, n = 4 * (one ? width * height : width);
+    for (int64_t y = 0; y < rows; ++y) PutTexels(results + y * n, n, to + y * p_.target_row, out);
+  }
   // No maximum is -inf.
   HWY_INLINE bool Good() const { return _mm512_cmp_ps_mask(lowest_, _mm512_set1_ps(-HUGE_VALF), _CMP_EQ_OQ) == 0; }
 
