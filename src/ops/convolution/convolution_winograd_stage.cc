@@ -133,17 +133,16 @@ bool winograd_scatter_accepts(const ConvolutionMap& map, size_t batch) {
       (columns <= kScatterFewColumns && batch < kScatterLeastBatch)) {
     return false;
   }
-  // Every pixel of the large image is reached.
-  const auto covers = [](const ConvolutionAxis& a, const PatchAxis& p) {
-    return static_cast<ptrdiff_t>(p.pixels - 1) * p.step + static_cast<ptrdiff_t>(p.taps) + p.offset >=
+  // Where the last pixel's taps end, before the large image's end or after it.
+  const auto end_of = [](const ConvolutionAxis& a, const PatchAxis& p) {
+    return static_cast<ptrdiff_t>(p.pixels - 1) * p.step + static_cast<ptrdiff_t>(p.taps) + p.offset -
            static_cast<ptrdiff_t>(a.large);
   };
+  const auto covers = [&](const ConvolutionAxis& a, const PatchAxis& p) { return end_of(a, p) >= 0; };
   // Over a step of 2 an odd kernel has a tap less in its odd phases, whose last pixel, with the terms of one tap, is
   // then inside of a tile: 4.6 times the error of plain sums, in the corner 6.3 (BC16), unless padding takes it off.
-  const auto is_mild = [](const ConvolutionAxis& a, const PatchAxis& p) {
-    return p.step == 1 || p.taps % 2 == 0 ||
-           static_cast<ptrdiff_t>(p.pixels - 1) * p.step + static_cast<ptrdiff_t>(p.taps - 2) + p.offset >=
-               static_cast<ptrdiff_t>(a.large);
+  const auto is_mild = [&](const ConvolutionAxis& a, const PatchAxis& p) {
+    return p.step == 1 || p.taps % 2 == 0 || end_of(a, p) >= 2;
   };
   if (!is_mild(map.y, y) || !is_mild(map.x, x)) return false;
   const size_t tile = winograd_tile(taps), tiles = div_up(y.pixels, tile) * div_up(x.pixels, tile);

@@ -32,6 +32,11 @@ HWY_INLINE void TakeTaps(Texels&& texels, Texel&& texel, __m512* t) {
   }
 }
 
+// Sums in the units that multiply, which some cores have beside those that add; the same bits.
+HWY_INLINE __m512 FusedAdd(__m512 a, __m512 b) {
+  return _mm512_fmadd_ps(a, _mm512_set1_ps(1.0f), b);
+}
+
 // The larger; `best` for equals.
 HWY_INLINE __m512 Larger(__m512 v, __m512 best) {
   return _mm512_max_ps(v, best);

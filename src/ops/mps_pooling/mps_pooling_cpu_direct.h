@@ -37,11 +37,11 @@ struct DirectPlan {
   int64_t block_floats() const { return 4 * block * blocks; }
   static constexpr int64_t kCodes = 9, kMasks = 5;
   // A row of what is outside; two of the target; of two source rows the maxima and where; two rows to come; K rows of
-  // divisors and of their reciprocals; codes of taps; masks.
+  // divisors; codes of taps; masks.
   size_t row_scratch_bytes() const {
-    const auto bytes = sizeof(float) * static_cast<size_t>(3 * row_floats() +
-                                                           (2 * 2 + 2 + 2 * kernel) * block_floats() + 16 * kCodes) +
-                       sizeof(uint16_t) * static_cast<size_t>(kMasks * block / 4 * blocks);
+    const auto bytes =
+        sizeof(float) * static_cast<size_t>(3 * row_floats() + (2 * 2 + 2 + kernel) * block_floats() + 16 * kCodes) +
+        sizeof(uint16_t) * static_cast<size_t>(kMasks * block / 4 * blocks);
     return (bytes + 63) / 64 * 64;
   }
   // Small planes of f32: what windows send and where and where their divisors lie, row by row; then a plane of results.

@@ -139,8 +139,6 @@ class HalfPlane : PlaneScratch<hwy::float16_t, kKind, 3, 1, kBackward> {
     }
   }
 
-  // Sums in the units that multiply, which some cores have beside those that add; the same bits.
-  static HWY_INLINE __m512 FusedAdd(__m512 a, __m512 b) { return _mm512_fmadd_ps(a, _mm512_set1_ps(1.0f), b); }
   // Adds a tap to a sum. The square of an f16 is exact: the fused sum is rounded as often as the plain loops'.
   template <bool kFused>
   static HWY_INLINE __m512 Add(__m512 sum, __m512 t) {

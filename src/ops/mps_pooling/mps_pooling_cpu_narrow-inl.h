@@ -22,7 +22,7 @@ template <bool kBackward>
 class NarrowPlane : PlaneScratch<hwy::float16_t, PoolKind::average, 3, 1, kBackward> {
   using T = hwy::float16_t;
   using Base = PlaneScratch<T, PoolKind::average, 3, 1, kBackward>;
-  using Base::columns_, Base::line_, Base::outside_, Base::p_;
+  using Base::columns_, Base::kept_, Base::line_, Base::outside_, Base::p_;
   static constexpr int kN = 4;  // registers of a row
   using Row = __m512[kN];
 
@@ -35,6 +35,8 @@ class NarrowPlane : PlaneScratch<hwy::float16_t, PoolKind::average, 3, 1, kBackw
     for (int64_t v = 0; v < p.y.windows; ++v) {
       divisors_[v] = static_cast<int32_t>((Base::CountedRows(v) - 1) * line_);
     }
+    // Of the divisors their reciprocals, where maxima keep rows.
+    for (int64_t i = 0; !kBackward && i < 3 * line_; ++i) kept_[i] = 1.0f / columns_[i];
     for (T*& results : results_) results = reinterpret_cast<T*>(at) + kRoom, at += p.narrow_result_floats();
     for (int j = 0; j < kN; ++j) {
       const auto slots = [&](int64_t begin, int64_t end) {  // of 4 slots those of [begin, end)
@@ -82,8 +84,6 @@ class NarrowPlane : PlaneScratch<hwy::float16_t, PoolKind::average, 3, 1, kBackw
     const T* from = plane + HWY_MAX(n * rows, static_cast<int64_t>(kAhead / sizeof(T))) + v * n;
     for (int64_t i = 0; i < n; i += 32) hwy::Prefetch(from + i);
   }
-  // Sums in the units that multiply, which some cores have beside those that add; the same bits.
-  static HWY_INLINE __m512 FusedAdd(__m512 a, __m512 b) { return _mm512_fmadd_ps(a, _mm512_set1_ps(1.0f), b); }
   // sum / n for n = 1 to 9 without the unit that divides, which takes 10 cycles for a register: the product with the
   // rounded reciprocal, and what that leaves over, which is exact and adds what rounding needs (tried for all
   // significands: the quotient's bits; sums of f16 are neither too large nor too small). Infinity leaves nothing over.
@@ -112,10 +112,9 @@ class NarrowPlane : PlaneScratch<hwy::float16_t, PoolKind::average, 3, 1, kBackw
     for (int64_t v = 0; v < p_.y.windows; ++v, to += 4 * p_.x.windows) {
       Ask(x, v, 4 * p_.x.size, p_.y.size);
       add_row(p_.y.first + v + 2);
-      const float* n = columns_ + divisors_[v];
+      const float *n = columns_ + divisors_[v], *reciprocal = kept_ + divisors_[v];
       for (int j = 0; j < kN; ++j) {  // what lies beyond a row's end is overwritten by the next row
-        const __m512 reciprocal = _mm512_load_ps(n + 3 * line_ + 16 * j);
-        StoreTexels4(to + 16 * j, Quotient(sum[j], _mm512_load_ps(n + 16 * j), reciprocal));
+        StoreTexels4(to + 16 * j, Quotient(sum[j], _mm512_load_ps(n + 16 * j), _mm512_load_ps(reciprocal + 16 * j)));
       }
     }
   }

@@ -46,7 +46,7 @@ class PlaneScratch {
       const Float4x4 lowest[2] = {_mm512_set1_ps(-HUGE_VALF), _mm512_set1_ps(-HUGE_VALF)};
       for (int64_t i = 0; i < p.x.size; i += kBlock) P::Store(outside_ + 4 * i, P::From(lowest));
     }
-    codes_ = reinterpret_cast<int32_t*>(columns_ + 2 * K * line_);
+    codes_ = reinterpret_cast<int32_t*>(columns_ + K * line_);
     for (int32_t i = 0; i < DirectPlan::kCodes; ++i) _mm512_store_si512(codes_ + 16 * i, _mm512_set1_epi32(i));
     masks_ = reinterpret_cast<uint16_t*>(codes_ + 16 * DirectPlan::kCodes);
     for (int64_t q = 0; q < P::kGroups * p.blocks; ++q) {
@@ -93,7 +93,6 @@ class PlaneScratch {
 
  private:
   // Average: what divides a sum. Its reciprocal in a gradient, and of powers of 2, where a product is the quotient.
-  // Below them reciprocals always.
   HWY_NOINLINE void FillColumns() {
     mps::PoolAxis a;
     a.kernel = K, a.zero_pad = p_.x.zero_pad;
@@ -102,10 +101,7 @@ class PlaneScratch {
       for (int rows = 1; rows <= K; ++rows) {
         const auto count = static_cast<float>(rows * n);
         float* column = columns_ + (rows - 1) * line_ + 4 * i;
-        for (int l = 0; l < 4; ++l) {
-          column[l] = kBackward || K == 2 ? 1.0f / count : count;
-          column[K * line_ + l] = 1.0f / count;
-        }
+        for (int l = 0; l < 4; ++l) column[l] = kBackward || K == 2 ? 1.0f / count : count;
       }
     }
   }
