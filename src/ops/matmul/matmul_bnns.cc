@@ -33,11 +33,11 @@ struct DirectMatmul {
   DirectMatmul(const DirectMatmul&) = delete;  // product points into problem
 
   size_t threads() const { return options.n_threads ? options.n_threads : default_threads(); }
-  // What BNNSMatMulWorkspaceSize promises. The default number of threads may change between the two calls, so the size
-  // is that of the first default seen.
+  // What BNNSMatMulWorkspaceSize promises. The default number of threads may change between the two calls, and they may
+  // be given different filter parameters, so the size is that of the first default seen, whatever n_threads is.
   size_t promised_bytes() const {
     static const size_t first_default = default_threads();
-    const size_t bytes = product_scratch_bytes(product, options.n_threads ? options.n_threads : first_default);
+    const size_t bytes = product_scratch_bytes(product, first_default);
     return checked_add(bytes, kAlignment, "workspace");  // the caller's pointer may have any alignment
   }
 

@@ -281,6 +281,18 @@ TEST(Matmul, BC48_ThreadsChangeAfterTheWorkspaceWasSized) {
     }
   }
   set_default_threads(0);
+  for (const size_t before : {0, 1, 2, 16}) {  // 0: no filter parameters
+    for (const size_t after : {0, 1, 3, 16}) {
+      BNNSFilterParameters sized = {}, run = {};
+      sized.n_threads = before, run.n_threads = after;
+      const ssize_t bytes = BNNSMatMulWorkspaceSize(false, false, 1, &da, &db, &dc, before ? &sized : nullptr);
+      ASSERT_GE(bytes, 0);
+      Guarded<unsigned char> workspace{size_t(bytes)};
+      c.fill(NAN);
+      ASSERT_EQ(BNNSMatMul(false, false, 1, &da, &db, &dc, workspace.data(), after ? &run : nullptr), 0);
+      EXPECT_TRUE(equals(c, rc));
+    }
+  }
 }
 
 // ---- refusals ---------------------------------------------------------------------------------------------------
