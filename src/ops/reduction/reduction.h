@@ -61,6 +61,7 @@ enum class ReductionTerm : uint8_t {
   any,        // 1 if an x is not 0
   all,        // 1 if no x is 0
   maximum,    // NaN if there is one
+  present,    // maximum of x where w is not 0
   minimum,    // NaN if there is one
 };
 

@@ -75,8 +75,10 @@ void finish_coefficients(const ReductionProblem& p, const Coefficients& to, size
         c = dy / v;
         break;
       case BNNSReduceFunctionLogSumExp:
-        a = std::log(v) + (std::isinf(to.shift[i]) ? 0 : to.shift[i]);
-        if (a == -INFINITY) a = c = 0;  // every x is -inf: no direction
+        // e^(x - y) as e^(x - shift) / v: both are small numbers, where y as f32 has lost the digits of log(v).
+        c = dy / v, a = to.shift[i];
+        if (v == 0) a = c = 0;  // every x is -inf or has no weight: no direction
+        if (a == INFINITY) c = dy;
         break;
       default:
         break;

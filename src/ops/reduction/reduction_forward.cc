@@ -202,7 +202,7 @@ class Walk {
         for (size_t c = 0; c < b.n; ++c) fold_.join(cells, c, rooms.product[c], 0, 0);
         return;
       case Kind::exponential:
-        reduce_rows(ReductionTerm::maximum, x, {}, b.n, b.length, 0, rooms.shift);
+        reduce_rows(ReductionTerm::present, x, w, b.n, b.length, 0, rooms.shift);
         exp_rows(x, w, b.n, b.length, finite_shift(rooms, b.n), y);
         break;
       default:
@@ -245,7 +245,7 @@ class Walk {
         for (size_t i = 0; i < wide; ++i) cells.value[i % n] *= rooms.product[i];
         return;
       case Kind::exponential:
-        reduce_columns(ReductionTerm::maximum, x, {}, rows, wide, 0, rooms.shift);
+        reduce_columns(ReductionTerm::present, x, w, rows, wide, 0, rooms.shift);
         exp_columns(x, w, rows, wide, finite_shift(rooms, wide), y);
         break;
       case Kind::choose:
@@ -277,7 +277,7 @@ class Walk {
     }
   }
 
-  // What is subtracted before exp: the maximum, or 0 where that is infinite.
+  // What is subtracted before exp: the maximum of what has a weight, or 0 where that is infinite.
   float* finite_shift(Rooms& rooms, size_t n) const {
     float* shift = rooms.result + kRoom - n;  // results are no more than n
     for (size_t i = 0; i < n; ++i) shift[i] = std::isinf(rooms.shift[i]) ? 0 : rooms.shift[i];

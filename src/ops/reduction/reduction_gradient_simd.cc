@@ -41,7 +41,7 @@ void SlopeX(ReductionSlope slope, const float* x, const float* w, const float* c
       break;
   }
   if (!w) return;
-  if (slope == ReductionSlope::masked) {
+  if (slope == ReductionSlope::masked || slope == ReductionSlope::exponential) {  // e^(x - y) may be infinite there
     Transform2(w, dx, dx, n, [](auto d, auto u, auto v) HWY_ATTR {
       return hn::IfThenElse(hn::Eq(u, hn::Zero(d)), hn::Zero(d), hn::Mul(u, v));
     });

@@ -81,9 +81,9 @@ inline double reduce_group(BNNSReduceFunction f, const std::vector<double>& x, c
       for (double v : t) count += v != 0;
       return count == n;
     case BNNSReduceFunctionLogSumExp:
-      for (double v : x) top = v > top ? v : top;
+      for (size_t i = 0; i < n; ++i) top = w[i] != 0 && x[i] > top ? x[i] : top;
       if (std::isinf(top)) top = 0;
-      for (size_t i = 0; i < n; ++i) sum += w[i] * std::exp(x[i] - top);
+      for (size_t i = 0; i < n; ++i) sum += w[i] != 0 ? w[i] * std::exp(x[i] - top) : 0;
       return std::log(sum) + top;
     case BNNSReduceFunctionProduct:
       sum = 1;
@@ -158,7 +158,7 @@ inline void reduction_backward(BNNSReduceFunction f, const Sizes& in, const Size
           if (y[r] != 0) a = u * v / y[r] * g, b = v * v / (2 * y[r]) * g;
           break;
         case BNNSReduceFunctionLogSumExp:
-          if (y[r] != -INFINITY) a = u * std::exp(v - y[r]) * g, b = std::exp(v - y[r]) * g;
+          if (y[r] != -INFINITY) a = u != 0 ? u * std::exp(v - y[r]) * g : 0, b = std::exp(v - y[r]) * g;
           break;
         case BNNSReduceFunctionLogSum:
           a = u / sum * g, b = v / sum * g;

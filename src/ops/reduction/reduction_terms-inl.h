@@ -93,6 +93,24 @@ struct MaskedTerm {
   }
 };
 
+// The largest x whose weight is not 0.
+struct PresentTerm {
+  using Op = MaxOp;
+  template <class D, class V>
+  HWY_ATTR HWY_INLINE V operator()(D /*d*/, V x) const {
+    return x;
+  }
+  template <class D, class V>
+  HWY_ATTR HWY_INLINE V operator()(D d, V x, V w) const {
+    return hn::IfThenElse(hn::Eq(w, hn::Zero(d)), hn::Set(d, MaxOp::kIdentity), x);
+  }
+};
+// w e, and 0 where w is 0: an element without weight may be so large that e is infinite.
+template <class D, class V>
+HWY_ATTR HWY_INLINE V WeightedExp(D d, V e, V w) {
+  return hn::IfThenElse(hn::Eq(w, hn::Zero(d)), hn::Zero(d), hn::Mul(w, e));
+}
+
 // Calls run(term) with the functor of a term.
 template <class Run>
 HWY_INLINE void WithTerm(ReductionTerm term, float epsilon, Run run) {
@@ -115,6 +133,8 @@ HWY_INLINE void WithTerm(ReductionTerm term, float epsilon, Run run) {
       return run(ElementTerm<MinOp, NonZeroOf>{});
     case ReductionTerm::maximum:
       return run(ElementTerm<MaxOp, ValueOf>{});
+    case ReductionTerm::present:
+      return run(PresentTerm{});
     case ReductionTerm::minimum:
       return run(ElementTerm<MinOp, ValueOf>{});
   }

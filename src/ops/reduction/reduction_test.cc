@@ -158,6 +158,59 @@ TEST(Reduction, SpecialValues) {
   });
 }
 
+// Values at which y in f32 is much coarser than the gradient, and a weight of 0 on the largest.
+TEST(Reduction, LogSumExpOfLargeAndOfMaskedValues) {
+  struct Case {
+    std::vector<float> x, w;
+    double y;
+    std::vector<double> dx;
+  };
+  const double e = std::exp(-1.0);
+  const Case cases[] = {
+      {{1e7f, 1e7f}, {}, 1e7 + std::log(2.0), {0.5, 0.5}},
+      {{1e5f, 1e5f - 1, -1e5f}, {}, 1e5 + std::log1p(e), {1 / (1 + e), e / (1 + e), 0}},
+      {{1000, 1, 0}, {0, 1, 1}, 1 + std::log1p(e), {0, 1 / (1 + e), e / (1 + e)}},
+      {{100, 1, 0}, {0, 2, 2}, 1 + std::log(2 + 2 * e), {0, 1 / (1 + e), e / (1 + e)}},
+      {{7, 1000}, {0, 0}, -INFINITY, {0, 0}},
+  };
+  for_each_isa([&] {
+    for (const Case& c : cases) {
+      for (size_t repeat : {1, 5, 40, 700}) {  // along rows, and across columns of every width
+        const size_t n = c.x.size();
+        for (bool columns : {false, true}) {
+          std::vector<float> x(n * repeat), w(n * repeat, 1), y(repeat, poison()), dy(repeat, 1), dx(n * repeat);
+          const auto at = [&](size_t r, size_t i) { return columns ? i * repeat + r : r * n + i; };
+          for (size_t r = 0; r < repeat; ++r) {
+            for (size_t i = 0; i < n; ++i) {
+              x[at(r, i)] = c.x[i];
+              if (!c.w.empty()) w[at(r, i)] = c.w[i];
+            }
+          }
+          const std::vector<size_t> in = columns ? std::vector{repeat, n} : std::vector{n, repeat};
+          const std::vector<size_t> out = columns ? std::vector{repeat, size_t{1}} : std::vector{size_t{1}, repeat};
+          const auto layout = BNNSDataLayout2DLastMajor;
+          auto layer = layer_of(BNNSReduceFunctionLogSumExp, descriptor(layout, in, x.data()),
+                                descriptor(layout, out, y.data()));
+          if (!c.w.empty()) layer.w_desc = descriptor(layout, in, w.data());
+          const FilterHandle filter = own(BNNSFilterCreateLayerReduction(&layer, nullptr));
+          ASSERT_EQ(BNNSFilterApply(filter.get(), x.data(), y.data()), 0) << BNNSExtLastError();
+          auto dx_desc = descriptor(layout, in, dx.data()), dy_desc = descriptor(layout, out, dy.data());
+          ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), 1, x.data(), 0, &dx_desc, 0, nullptr, 0, &dy_desc, 0,
+                                                 nullptr, nullptr),
+                    0)
+              << BNNSExtLastError();
+          for (size_t r = 0; r < repeat; ++r) {
+            ASSERT_TRUE(y[r] == static_cast<float>(c.y) || std::fabs(y[r] - c.y) <= 1e-6 * std::fabs(c.y)) << y[r];
+            for (size_t i = 0; i < n; ++i) {
+              ASSERT_NEAR(static_cast<double>(dx[at(r, i)]), c.dx[i], 1e-6) << "x " << c.x[i];
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
 // BC20: a long sum keeps its digits.
 TEST(Reduction, BC20_LongMean) {
   Random random(1);
