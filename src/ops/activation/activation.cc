@@ -1,6 +1,7 @@
 #include "src/ops/activation/activation.h"
 
 #include "src/core/error.h"
+#include "src/core/half.h"
 
 namespace bnns {
 namespace {
@@ -196,6 +197,27 @@ bool has_derivative_from_output(const Activation& activation) noexcept {
     default:
       return false;
   }
+}
+
+Activation as_stored(const Activation& activation, BNNSDataType type) noexcept {
+  const auto rounded = [type](float value) {
+    return type == BNNSDataTypeFloat16    ? half_to_float(float_to_half(value))
+           : type == BNNSDataTypeBFloat16 ? bfloat16_to_float(float_to_bfloat16(value))
+                                          : value;
+  };
+  Activation stored = activation;
+  switch (activation.function) {
+    case BNNSActivationFunctionClamp:
+      stored.alpha = rounded(activation.alpha);
+      [[fallthrough]];
+    case BNNSActivationFunctionClampedLeakyRectifiedLinear:
+    case BNNSActivationFunctionThreshold:
+      stored.beta = rounded(activation.beta);
+      break;
+    default:
+      break;
+  }
+  return stored;
 }
 
 ActivationProblem make_activation_problem(const BNNSLayerParametersActivation* layer) {

@@ -37,6 +37,10 @@ const char* activation_name(BNNSActivationFunction function) noexcept;  // "relu
 // Whether f' can be computed from y for this function and these numbers (K8).
 bool has_derivative_from_output(const Activation& activation) noexcept;
 
+// The function as seen from a y that is stored in `type`: the numbers that y is compared with are rounded like y, else
+// an element that was clamped to a bound would be taken for one that lies inside. For activation_backward_from_output.
+Activation as_stored(const Activation& activation, BNNSDataType type) noexcept;
+
 // y = f(x) over n elements; row-wise functions take the n elements as one row. In place (x == y) is allowed.
 void activation_forward(const Activation& activation, const float* x, float* y, size_t n) noexcept;
 

@@ -99,7 +99,7 @@ void ActivationFilter::backward(const BackwardCall& call) {
 
 void ActivationFilter::backward_elements(size_t batch, Source source, const BatchOperand& s, const BatchOperand& dy,
                                          const BatchOperand& dx) const {
-  const Activation activation = current();
+  const Activation activation = source == Source::output ? as_stored(current(), problem_.o.type) : current();
   const BatchElements point = s.elements(batch), upstream = dy.elements(batch), to = dx.elements(batch);
   const bool add = dx.sample.accumulate;
   const size_t total = batch * problem_.i.count;

@@ -36,7 +36,7 @@ class BlockGradients {
     g_ = plan_.dy.read(first, n, dy_room_);
     if (plan_.undo == Undo::from_output) {
       const float* out = plan_.out.read(first, n, out_room_);
-      activation_backward_from_output(p.activation, out, g_, g_room_, n);
+      activation_backward_from_output(as_stored(p.activation, p.out.type), out, g_, g_room_, n);
       g_ = g_room_;
     } else if (plan_.undo == Undo::from_input) {
       activation_backward_from_input(p.activation, y_room_, g_, g_room_, n);

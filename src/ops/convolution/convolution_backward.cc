@@ -209,7 +209,7 @@ void ConvolutionFilter::backward(const BackwardCall& call) {
     });
     g = {&g_tensor, g_room.data(), p.y.count};
   } else if (batch > 0 && !p.activation.is_identity()) {
-    g.activation = p.activation;
+    g.activation = as_stored(p.activation, p.y.type);
     g.y_tensor = &p.y, g.y = call.out, g.y_batch_stride = wanted.out_stride;
   }
 

@@ -83,6 +83,7 @@ void FullyConnectedFilter::upstream_gradient(const BackwardCall& call, const Gra
   const FullyConnectedProblem& p = problem_;
   const Elements dy(wanted.dy), y(p.y);
   const bool rowwise = p.activation.is_rowwise();
+  const Activation stored = as_stored(p.activation, p.y.type);
   const SoftmaxRows rows(p.y);
   const size_t block = rowwise ? p.outputs : std::min(kBlock, p.outputs);
   const size_t threads = threads_for(options_.n_threads, call.batch, call.batch * p.outputs * sizeof(float));
@@ -104,7 +105,7 @@ void FullyConnectedFilter::upstream_gradient(const BackwardCall& call, const Gra
       } else {
         const float* values = y.read(y_sample, first, m, room + block);
         if (!rowwise) {
-          activation_backward_from_output(p.activation, values, upstream, to, m);
+          activation_backward_from_output(stored, values, upstream, to, m);
           continue;
         }
         float *y_row = room + 2 * block, *dy_row = y_row + rows.n;

@@ -131,8 +131,9 @@ GradientBlock BackwardPass::gradients(const NormalizationPlan& plan, const Views
       block.y_stride = y.stride;
       return block;
     }
+    const Activation activation = as_stored(problem_.activation, problem_.y.type);
     for (size_t i = 0; i < r.rows; ++i) {
-      activation_backward_from_output(problem_.activation, y.data + i * y.stride, dy.data + i * dy.stride,
+      activation_backward_from_output(activation, y.data + i * y.stride, dy.data + i * dy.stride,
                                       rooms->g + i * r.columns, r.columns);
     }
   }

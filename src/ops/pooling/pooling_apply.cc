@@ -188,7 +188,7 @@ PoolingBackward PoolingFilter::prepare_backward(const BackwardCall& call, const 
 
   PoolingBackward b;
   b.problem = layer_.problem;
-  b.activation = activation;
+  b.activation = from_output ? as_stored(activation, layer_.y.type) : activation;
   b.bias = layer_.has_bias() ? &bias_.tensor() : nullptr;
   const Tensor dy = as_image(resolve_delta(call.out_delta, layer_.y, kOp, "out_delta"), layer_.y, "out_delta");
   const size_t dy_stride = input_batch_stride(call.out_delta_stride, batch, dy, kOp, "out_delta_stride");
