@@ -9,7 +9,7 @@
 // clang-format off
 
 BNNS_SYMBOL(BNNSFilterCreateLayerConvolution, filter_create, "f32, f16, bf16; integers forward", "activations without a derivative from y train when `in` is given")
-BNNS_SYMBOL(BNNSFilterCreateLayerTransposedConvolution, filter_create, "f32, f16, bf16; integers forward", "activations without a derivative from y train when `in` is given")
+BNNS_SYMBOL(BNNSFilterCreateLayerTransposedConvolution, filter_create, "f32; gradients f32, f16, bf16", "activations without a derivative from y train when `in` is given")
 BNNS_SYMBOL(BNNSFilterCreateLayerFullyConnected, filter_create, "f32, f16, bf16; integers forward", "FullyConnectedSparse weights: inference only")
 BNNS_SYMBOL(BNNSFilterCreateLayerPooling, filter_create, "f32, f16, bf16", "padding never wins a maximum")
 BNNS_SYMBOL(BNNSFilterCreateLayerActivation, filter_create, "f32, f16, bf16; integers forward", "")
@@ -102,8 +102,8 @@ BNNS_SYMBOL(BNNSDestroyNearestNeighbors, knn, "all", "")
 BNNS_SYMBOL(BNNSNearestNeighborsLoad, knn, "f32, f16", "more samples than the capacity are refused")
 BNNS_SYMBOL(BNNSNearestNeighborsGetInfo, knn, "f32, f16", "more samples than the capacity are refused")
 BNNS_SYMBOL(BNNSFilterCreateConvolutionLayer, filter_create_legacy, "f32, f16, bf16; integers forward", "an image larger than the windows reach is accepted")
-BNNS_SYMBOL(BNNSFilterCreateFullyConnectedLayer, filter_create_legacy, "f32, f16, bf16; integers forward", "an image larger than the windows reach is accepted")
-BNNS_SYMBOL(BNNSFilterCreatePoolingLayer, filter_create_legacy, "f32, f16, bf16; integers forward", "an image larger than the windows reach is accepted")
-BNNS_SYMBOL(BNNSFilterCreateVectorActivationLayer, filter_create_legacy, "f32, f16, bf16; integers forward", "an image larger than the windows reach is accepted")
+BNNS_SYMBOL(BNNSFilterCreateFullyConnectedLayer, filter_create_legacy, "f32, f16, bf16; integers forward", "")
+BNNS_SYMBOL(BNNSFilterCreatePoolingLayer, filter_create_legacy, "f32, f16, bf16", "an image larger than the windows reach is accepted")
+BNNS_SYMBOL(BNNSFilterCreateVectorActivationLayer, filter_create_legacy, "f32, f16, bf16; integers forward", "")
 
 #undef BNNS_SYMBOL
