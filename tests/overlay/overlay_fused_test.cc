@@ -195,6 +195,9 @@ TEST(OverlayFused, Refusals) {
   EXPECT_TRUE(
       refuses(kCreate, {"2 stages, got 1"}, [&] { FusedParametersLayer(d, d, d, std::span(stages).first(1)); }));
   EXPECT_TRUE(refuses(kCreate, {"takes 2 input(s), got 1"}, [&] { FusedParametersLayer(d, d, stages); }));
+  EXPECT_TRUE(refuses(kCreate, {"1 to 3 inputs, got none"}, [&] {
+    FusedParametersLayer(FusedParametersLayer::Parameters{.inputs = {}, .output = d, .fusedLayerParameters = stages});
+  }));
   const FusableLayerParameters twisted[] = {stages[1], stages[0]};
   EXPECT_TRUE(refuses(kCreate, {"BNNSFilterCreateFusedLayer"}, [&] { FusedParametersLayer(d, d, twisted); }));
   EXPECT_FALSE(make<FusedParametersLayer>({.inputs = {d}, .output = d, .fusedLayerParameters = stages}));

@@ -144,6 +144,7 @@ inline FusedFilter makeFused(std::span<const Desc> inputs, const Desc& output,
   if (stages.size() != 2) {
     mistake(code, function, "a fused layer has 2 stages, got " + std::to_string(stages.size()));
   }
+  if (inputs.empty()) mistake(code, function, "a fused layer has 1 to 3 inputs, got none");
   Desc middle = output;
   middle.data = nullptr;
   if (std::holds_alternative<FusedQuantizationParameters>(stages[1])) middle.data_type = BNNSDataTypeFloat32;
