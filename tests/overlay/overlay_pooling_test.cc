@@ -124,6 +124,14 @@ TEST(OverlayPooling, Refusals) {
   NDArray y = output(kOut);
   EXPECT_NO_THROW(layer.apply(2, x, y));
   EXPECT_TRUE(refuses(kData, {"indices", "72", "48"}, [&] { layer.apply(3, x, y); }));
+  NDArray at = NDArray::repeating(std::uint32_t{0}, {kCount}, 2);  // with room for the indices that are not described
+  PoolingLayer extended(parameters(PoolingType::maxEx(at), kIn, kOut));
+  EXPECT_NO_THROW(extended.apply(2, x, y));
+  Desc narrow = at;
+  narrow.size[0] = kCount - 1;
+  PoolingLayer narrowed(parameters(PoolingType::maxEx(narrow), kIn, kOut));
+  EXPECT_TRUE(refuses(kData, {"indicesDescriptor", "24", "23"}, [&] { narrowed.apply(1, x, y); }));
+  EXPECT_TRUE(refuses(kData, {"indicesDescriptor"}, [&] { narrowed.applyBackward(1, x, y, y, x); }));
   EXPECT_TRUE(refuses(kCreate, {"BNNSFilterCreateLayerPooling", "width"},
                       [&] { PoolingLayer(parameters(PoolingType::max(), kIn, Shape::imageCHW(40, 3, 2))); }));
   // Average pooling cannot be dilated; the dilation of max reaches the C structure.

@@ -108,11 +108,15 @@ class PoolingLayer : public Layer {
     void* data;
     std::size_t stride;
   };
-  // The C calls cannot know how many entries there are; a span does.
+  // The C calls cannot know how many entries there are; a span and a descriptor do.
   Indices indices(std::size_t batchSize) const {
     if (type_.extended_) {
       if (!type_.indicesDescriptor_) return {BNNSDataTypeUInt64, nullptr, 0};
       const Desc& d = *type_.indicesDescriptor_;
+      if (d.data && detail::batchStride(d) < indexStride_) {
+        detail::badArray("indicesDescriptor", "a sample has " + std::to_string(indexStride_) +
+                                                  " indices, the descriptor " + std::to_string(detail::batchStride(d)));
+      }
       return {d.data_type, d.data, detail::batchStride(d)};
     }
     if (type_.indices_.empty()) return {BNNSDataTypeUInt64, nullptr, 0};
