@@ -238,6 +238,9 @@ TEST(OverlayRandom, StandardGenerators) {
   EXPECT_LT(*std::min_element(all.begin(), all.end()), 0);
   const auto floats = NDArray::random(2.0f, 3.0f, wide, {500}).makeArray<float>();
   for (float f : floats) ASSERT_TRUE(f >= 2 && f <= 3) << f;
+  EXPECT_TRUE(refuses(kData, {"NDArray::random", "above"}, [&] { NDArray::random(5, 2, narrow, {4}); }));
+  EXPECT_TRUE(refuses(kData, {"NDArray::random", "above"}, [&] { NDArray::random(1.0f, -1.0f, narrow, {4}); }));
+  EXPECT_NO_THROW(NDArray::random(Float16(1.0f), Float16(1.0f), narrow, {4}));
   const auto own = NDArray::random(0.0f, 1.0f, {16});
   EXPECT_NE(own.makeArray<float>(), NDArray::random(0.0f, 1.0f, {16}).makeArray<float>());
 }

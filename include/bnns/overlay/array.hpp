@@ -126,6 +126,7 @@ class NDArray {
   requires std::unsigned_integral<decltype(std::declval<Generator&>()())>
   static NDArray random(T lower, T upper, Generator& generator, const Shape& shape, std::size_t batchSize = 1) {
     NDArray a(DataTypeOf<T>::value, shape, batchSize);
+    requireRange(lower, upper);
     const double range = static_cast<double>(Generator::max() - Generator::min()) + 1.0;
     for (T& element : a.span<T>()) {
       const double u = static_cast<double>(generator() - Generator::min()) / range;  // 1 only where 2^64-1 rounds up
@@ -236,6 +237,16 @@ class NDArray {
       detail::badArray("NDArray::span", "the elements are of another type");
     }
     return static_cast<T*>(desc_.data);
+  }
+  template <Scalar T>
+  static void requireRange(T lower, T upper) {
+    bool fits = false;
+    if constexpr (std::integral<T>) {
+      fits = lower <= upper;
+    } else {
+      fits = static_cast<float>(lower) <= static_cast<float>(upper);
+    }
+    if (!fits) detail::badArray("NDArray::random", "the lower end is above the upper end");
   }
   void requireCount(std::size_t count) const {
     if (count != count_) {
