@@ -14,4 +14,10 @@ void refuse(const char* function, const char* format, ...) noexcept {
   report(function, error);
 }
 
+Error foreign_exception() noexcept {
+  Error error(ErrorKind::invalid, -1);
+  std::snprintf(error.text(), Error::kTextSize, "the caller's own code threw an exception");
+  return error;
+}
+
 }  // namespace bnns::mps

@@ -11,7 +11,10 @@ namespace bnns::mps {
 // Reports without throwing: for calls that do nothing when refused.
 [[gnu::format(printf, 2, 3)]] void refuse(const char* function, const char* format, ...) noexcept;
 
-// Like bnns::guarded, for any exception: user code (allocators, paddings, handlers) may throw others.
+// What the caller's own code (allocators, paddings, handlers) threw.
+Error foreign_exception() noexcept;
+
+// Like bnns::guarded, for any exception.
 template <class Result, class Body>
 Result protect(const char* function, Result fallback, Body&& body) noexcept {
   try {
@@ -21,7 +24,7 @@ Result protect(const char* function, Result fallback, Body&& body) noexcept {
   } catch (const std::bad_alloc&) {
     report_out_of_memory(function);
   } catch (...) {
-    refuse(function, "the caller's own code threw an exception");
+    report(function, foreign_exception());
   }
   return fallback;
 }

@@ -1,5 +1,6 @@
 #include "src/mps/kernel.h"
 
+#include <cstdio>
 #include <cstring>
 
 #include "src/mps/device.h"
@@ -48,10 +49,9 @@ NS::SharedPtr<MPS::ImageBatch> allocate_images(MPS::ImageAllocator* allocator, M
     batch = allocator->imageBatchForCommandBuffer(buffer, descriptor, kernel, count);
   }
   if (!batch || batch->count() != count) {
-    char reason[Error::kTextSize];
-    std::strncpy(reason, last_error(), sizeof reason - 1);
-    reason[sizeof reason - 1] = '\0';
-    fail_invalid("the image allocator made %zu of %zu images: %.200s", batch ? batch->count() : 0, count, reason);
+    char reason[Error::kTextSize];  // an allocator of the caller's may have left none
+    std::snprintf(reason, sizeof reason, "%s%.200s", *last_error() ? ": " : "", last_error());
+    fail_invalid("the image allocator made %zu of %zu images%.202s", batch ? batch->count() : 0, count, reason);
   }
   return NS::RetainPtr(batch);
 }
@@ -61,7 +61,7 @@ MPS::ImageFeatureChannelFormat result_format(MPS::ImageFeatureChannelFormat sour
 }
 
 void check_batch_length(const char* what, const NS::Array* batch, NS::UInteger expected) {
-  if (!batch) fail_invalid("%s is null, or one of its images is", what);
+  if (!batch) fail_invalid("%s is null, or one of its members is", what);
   if (batch->count() != expected) fail_invalid("%s has length %zu, expected %zu", what, batch->count(), expected);
 }
 

@@ -6,6 +6,7 @@
 
 #include "MetalPerformanceShaders/MPSKernel.hpp"
 #include "src/core/error.h"
+#include "src/mps/guard.h"
 #include "src/mps/image.h"
 
 namespace bnns::mps {
@@ -43,17 +44,21 @@ class Recorder {
   std::vector<MPS::Image*> sources_, images_;
 };
 
-// Runs an encode: whatever it throws fails the buffer, is kept for MTLX::lastError(), and gives `fallback`.
+// null: no memory.
 void fail_encode(const MPS::Kernel& kernel, MTL::CommandBuffer* buffer, const Error* error) noexcept;
 
+// Runs an encode: whatever it throws fails the buffer, is kept for MTLX::lastError(), and gives `fallback`.
 template <class Result, class Body>
 Result encode_guarded(const MPS::Kernel& kernel, MTL::CommandBuffer* buffer, Result fallback, Body&& body) noexcept {
   try {
     return body();
   } catch (const Error& error) {
     fail_encode(kernel, buffer, &error);
-  } catch (...) {  // no memory, or an exception of the caller's padding or allocator
+  } catch (const std::bad_alloc&) {
     fail_encode(kernel, buffer, nullptr);
+  } catch (...) {
+    const Error error = foreign_exception();
+    fail_encode(kernel, buffer, &error);
   }
   return fallback;
 }
