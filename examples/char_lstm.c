@@ -1,7 +1,7 @@
 // Learns to write like a text, one character at a time, with BNNS alone: an LSTM, a fully connected layer, softmax
 // cross-entropy, Adam; truncated back-propagation through 32 steps of 16 streams. Ends when the time is up or the loss
 // is below 0.3 nats.
-//   cc -std=c99 char_lstm.c -lbnns -lm -o char_lstm;   ./char_lstm [text file] [--seconds 60]
+//   cc -std=c99 char_lstm.c -lbnns -lm -o char_lstm;   ./char_lstm [text file, else README.md] [--seconds 60]
 #include <Accelerate/Accelerate.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +51,7 @@ static BNNSLayerParametersLSTM lstm(size_t symbols, size_t batch, size_t steps, 
 
 static char* read_text(const char* path, size_t* length) {
   FILE* file = fopen(path, "rb");
+  if (!file) fprintf(stderr, "%s: ", path);
   check("opening the text", file != NULL);
   char* text = malloc(1 << 20);
   *length = text ? fread(text, 1, 1 << 20, file) : 0;
