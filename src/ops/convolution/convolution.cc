@@ -1,5 +1,7 @@
 #include "src/ops/convolution/convolution.h"
 
+#include <algorithm>
+
 #include "src/core/checked.h"
 #include "src/core/elements.h"
 #include "src/core/error.h"
@@ -147,6 +149,11 @@ ConvolutionProblem make_convolution_problem(const BNNSLayerParametersConvolution
 
 bool is_f32_in_place(const Tensor& w) {
   return w.type == BNNSDataTypeFloat32 && w.layout != BNNSDataLayoutConvolutionWeightsOIHW_Pack32;
+}
+
+bool is_ordered(const Tensor& w) {
+  return is_float(w.type) && w.layout == BNNSDataLayoutConvolutionWeightsOIHW &&
+         std::is_sorted(w.axis, w.axis + w.rank);
 }
 
 size_t weight_strides(const ConvolutionProblem& p, const Tensor& w, WeightStrides* strides) {

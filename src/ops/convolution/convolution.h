@@ -6,10 +6,12 @@
 // three maps between a small and a large image (convolution_map.h).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 
 #include "src/core/filter.h"
+#include "src/core/parallel.h"
 #include "src/core/saturation.h"
 #include "src/core/tensor.h"
 #include "src/ops/activation/activation.h"
@@ -47,6 +49,17 @@ bool is_f32_in_place(const Tensor& w);
 
 // Strides of such a tensor, else of a dense (O, I / groups, kh, kw); returns the offset of W(0, 0, 0, 0).
 size_t weight_strides(const ConvolutionProblem& p, const Tensor& w, WeightStrides* strides);
+
+// Floats whose elements, in the tensor's own order, are those of the dense (O, I / groups, kh, kw).
+bool is_ordered(const Tensor& w);
+// Calls run(first, count) for pieces of the `count` weights of such a tensor, on up to `threads` threads.
+template <class Run>
+void for_weight_pieces(size_t count, size_t threads, Run&& run) {
+  constexpr size_t kPiece = 32 * 1024;
+  const size_t pieces = div_up(count, kPiece);
+  parallel_for(pieces, threads_for(threads, pieces, count * sizeof(float)),
+               [&](size_t task, size_t) { run(task * kPiece, std::min(kPiece, count - task * kPiece)); });
+}
 
 // Calls f(o, i, ky, kx) for every weight, in the order of the dense (O, I / groups, kh, kw).
 template <class F>

@@ -149,8 +149,15 @@ void ConvolutionFilter::weight_gradient(size_t batch, const ImageSource& g, cons
     }
   }
   if (direct) return;
-  // Other types and Pack32, element by element.
   const float* value = room.as<float>();
+  if (is_ordered(dw)) {
+    const Elements elements(dw);
+    return for_weight_pieces(dw.count, options_.n_threads, [&](size_t first, size_t count) {
+      if (dw.accumulate) return elements.accumulate(dw.data, first, count, value + first);
+      elements.write(dw.data, first, count, value + first);
+    });
+  }
+  // Other layouts and types, element by element.
   for_each_weight(p, [&](size_t o, size_t i, size_t ky, size_t kx) {
     store_weight(dw, weight_offset(dw, o, i, ky, kx), *value++);
   });

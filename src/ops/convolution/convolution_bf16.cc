@@ -7,15 +7,18 @@
 
 #include "src/ops/convolution/convolution.h"
 #include "src/ops/convolution/convolution_depthwise.h"
-#include "src/ops/convolution/convolution_winograd.h"
+#include "src/ops/convolution/convolution_winograd_weights.h"
 
 namespace bnns {
 namespace {
 
 // Pairs double the rate of a product; Winograd's algorithm saves three quarters of it for 3x3. AMX is faster than both.
-// dW stays with pairs: its results would have to be rounded in a pass of their own.
+bool may_prefer_winograd(const ConvolutionMap& m, Isa set) {
+  return set != Isa::amx && m.y.kernel == 3 && m.y.stride == 1 && m.x.stride == 1;
+}
+
 bool prefers_winograd(const ConvolutionMap& m, bool up, size_t batch, Isa set) {
-  if (set == Isa::amx || m.y.kernel != 3 || m.y.stride > 1 || m.x.stride > 1) return false;
+  if (!may_prefer_winograd(m, set)) return false;
   return is_winograd(up ? up_axis(m.y, 0) : down_axis(m.y), up ? up_axis(m.x, 0) : down_axis(m.x), m.groups,
                      up ? m.large_channels : m.small_channels, up ? m.small_channels : m.large_channels, batch);
 }
@@ -76,7 +79,7 @@ bool ConvolutionFilter::weight_gradient_bf16(size_t batch, const ImageSource& g,
   const bool bf16 = dw.type == BNNSDataTypeBFloat16;
   if (!has_pair_kernels(set) || batch == 0 || !is_bf16_image(g) || !is_bf16_image(x) || !is_strided(dw) ||
       !(bf16 || dw.type == BNNSDataTypeFloat32) || is_depthwise(m) || down_axis(m.y).taps != m.y.kernel ||
-      down_axis(m.x).taps != m.x.kernel) {
+      down_axis(m.x).taps != m.x.kernel || (may_prefer_winograd(m, set) && is_winograd_gradient(m, batch))) {
     return false;
   }
   Bf16WeightTarget target;

@@ -33,14 +33,10 @@ WeightView ConvolutionFilter::weights(float* room) const {
   }
   float* to = room + bias_room_floats();
   view.data = to;
-  if (is_float(w.type) && w.layout == BNNSDataLayoutConvolutionWeightsOIHW && std::is_sorted(w.axis, w.axis + w.rank)) {
-    const Elements elements(w);  // in the order of the loops below
-    constexpr size_t kPiece = 32 * 1024;
-    const size_t pieces = div_up(w.count, kPiece);
-    parallel_for(pieces, threads_for(options_.n_threads, pieces, w.count * sizeof(float)), [&](size_t task, size_t) {
-      const size_t first = task * kPiece;
-      elements.read(w.data, first, std::min(kPiece, w.count - first), to + first);
-    });
+  if (is_ordered(w)) {
+    const Elements elements(w);
+    for_weight_pieces(w.count, options_.n_threads,
+                      [&](size_t first, size_t count) { elements.read(w.data, first, count, to + first); });
     return view;
   }
   for_each_weight(problem_, [&](size_t o, size_t i, size_t ky, size_t kx) {
