@@ -143,8 +143,7 @@ template <class T>
 T& from_handle(BNNSFilter handle, FilterKind expected) {
   Filter& filter = from_handle(handle);
   if (filter.kind() != expected) {
-    fail_invalid("filter is a %s filter, expected a %s filter", filter_kind_name(filter.kind()),
-                 filter_kind_name(expected));
+    fail_invalid("filter is of kind %s, expected kind %s", filter_kind_name(filter.kind()), filter_kind_name(expected));
   }
   return static_cast<T&>(filter);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "src/core/log.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -18,12 +20,12 @@ namespace detail {
 std::atomic<int> chosen_isa{-1};
 
 int detect_isa() noexcept {
-  Isa choice = best_isa();
-  if (const char* text = std::getenv("BNNS_MAX_ISA")) {
-    Isa cap;
-    if (parse_isa(text, &cap)) choice = std::min(choice, cap);
-  }
+  const char* text = std::getenv("BNNS_MAX_ISA");
+  Isa cap = best_isa();
+  const bool understood = !text || parse_isa(text, &cap);
+  const Isa choice = std::min(best_isa(), cap);
   chosen_isa.store(static_cast<int>(choice), std::memory_order_relaxed);
+  if (!understood) log_ignored_setting("BNNS_MAX_ISA", text, "sse4, avx2, avx512, avx512_bf16 or amx");
   return static_cast<int>(choice);
 }
 

@@ -64,6 +64,12 @@ void log_message(BNNSExtLogLevel message_level, const char* message) noexcept {
   }
 }
 
+void log_ignored_setting(const char* name, const char* text, const char* expected) noexcept {
+  char line[256];
+  std::snprintf(line, sizeof line, "%s=%.60s in the environment is ignored, expected %s", name, text, expected);
+  log_message(BNNSExtLogError, line);
+}
+
 void CallTimer::finish(const std::string& problem, size_t batch) const noexcept {
   const auto elapsed = std::chrono::steady_clock::now() - start_;
   const double microseconds = std::chrono::duration<double, std::micro>(elapsed).count();

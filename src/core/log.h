@@ -13,6 +13,9 @@ void set_log_callback(BNNSExtLogCallback callback, void* user) noexcept;
 void log_message(BNNSExtLogLevel level, const char* message) noexcept;
 bool verbose() noexcept;  // a relaxed load after the first call
 
+// One line for a variable of the environment whose text means nothing and is passed over.
+void log_ignored_setting(const char* name, const char* text, const char* expected) noexcept;
+
 // One verbose line for one call: "bnns_verbose,apply,fully_connected f32 i784 o128,batch 32,avx512,12.3 us".
 class CallTimer {
  public:

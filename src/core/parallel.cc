@@ -16,6 +16,8 @@
 #include <system_error>
 #include <thread>
 
+#include "src/core/log.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -42,8 +44,10 @@ size_t cgroup_threads() {
 
 size_t machine_threads() noexcept {
   if (const char* text = std::getenv("BNNS_NUM_THREADS")) {
-    const long wanted = std::atol(text);
-    if (wanted > 0) return std::min<size_t>(static_cast<size_t>(wanted), kMaxThreads);
+    char* end = nullptr;
+    const long wanted = std::strtol(text, &end, 10);
+    if (wanted > 0 && *end == '\0') return std::min<size_t>(static_cast<size_t>(wanted), kMaxThreads);
+    log_ignored_setting("BNNS_NUM_THREADS", text, "a number of threads, 1 or more");
   }
   size_t count = std::max(1u, std::thread::hardware_concurrency());
   cpu_set_t mask;

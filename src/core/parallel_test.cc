@@ -8,8 +8,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include "src/core/isa.h"
+#include "src/core/log.h"
 
 namespace bnns {
 namespace {
@@ -111,6 +115,39 @@ TEST(DefaultThreads, FollowsAffinityAndCanBeSet) {
   EXPECT_EQ(default_threads(), 5u);
   set_default_threads(0);
   EXPECT_GE(default_threads(), 1u);
+}
+
+// Settings that mean nothing are passed over, with a line that says so.
+TEST(Environment, MisspeltSettingsAreNamed) {
+  if (getenv("BNNS_NUM_THREADS") || getenv("BNNS_MAX_ISA")) GTEST_SKIP() << "the environment has settings of its own";
+  std::string lines;
+  set_log_callback([](BNNSExtLogLevel, const char* line, void* user) { *static_cast<std::string*>(user) += line; },
+                   &lines);
+  const Isa before = isa();
+  const size_t threads = default_threads();
+  for (const char* text : {"avx", "", "0", "-2", "3x"}) {
+    lines.clear();
+    setenv("BNNS_MAX_ISA", text, 1);
+    EXPECT_EQ(detail::detect_isa(), static_cast<int>(before));
+    EXPECT_EQ(lines, "BNNS_MAX_ISA=" + std::string(text) +
+                         " in the environment is ignored, expected sse4, avx2, avx512, avx512_bf16 or amx");
+    lines.clear();
+    setenv("BNNS_NUM_THREADS", text, 1);
+    set_default_threads(0);
+    EXPECT_EQ(default_threads(), threads);
+    EXPECT_EQ(lines, "BNNS_NUM_THREADS=" + std::string(text) +
+                         " in the environment is ignored, expected a number of threads, 1 or more");
+  }
+  lines.clear();
+  setenv("BNNS_MAX_ISA", "sse4", 1), setenv("BNNS_NUM_THREADS", "3", 1);
+  EXPECT_EQ(detail::detect_isa(), static_cast<int>(Isa::baseline));
+  set_default_threads(0);
+  EXPECT_EQ(default_threads(), 3u);
+  EXPECT_EQ(lines, "");
+  unsetenv("BNNS_MAX_ISA"), unsetenv("BNNS_NUM_THREADS");
+  set_log_callback(nullptr, nullptr);
+  set_max_isa(before);
+  set_default_threads(0);
 }
 
 TEST(ThreadsFor, SmallWorkStaysOnTheCaller) {

@@ -236,9 +236,9 @@ TEST(LossCall, GenericCallsAndOtherFiltersAreRefused) {
   const BNNSFilter handle = static_cast<Filter*>(&other);
   float out = poison();
   EXPECT_EQ(BNNSLossFilterApplyBatch(handle, 1, x, 4, x, 4, nullptr, 0, &out, nullptr, 0), -1);
-  EXPECT_TRUE(refused_because({"activation filter", "expected a loss filter"}));
+  EXPECT_TRUE(refused_because({"kind activation", "expected kind loss"}));
   EXPECT_EQ(BNNSLossFilterApplyBackwardBatch(handle, 1, x, 4, &d, 4, x, 4, nullptr, 0, &up, 4), -1);
-  EXPECT_TRUE(refused_because({"activation filter", "expected a loss filter"}));
+  EXPECT_TRUE(refused_because({"kind activation", "expected kind loss"}));
   EXPECT_TRUE(is_poison(out));
 }
 

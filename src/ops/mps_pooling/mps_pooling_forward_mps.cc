@@ -15,7 +15,7 @@ using bnns::mps::PoolKind;
 
 template <class P>
 ForwardProperties forward_properties(const P& p, int kind, MTL::Size pad, bool exclude_edges) {
-  if (kind < 0) bnns::fail_invalid("MPSCNNPooling is the base of the pooling classes and cannot be encoded");
+  if (kind < 0) bnns::fail_invalid("is the base of the pooling classes and cannot be encoded");
   ForwardProperties f;
   f.kind = static_cast<PoolKind>(kind);
   // NNPaddingMethodExcludeEdges: averages count the image's pixels alone (D13).

@@ -38,7 +38,7 @@ CNNDilatedPoolingMaxGradient* CNNDilatedPoolingMaxGradient::init(MTL::Device* de
 
 void CNNPoolingGradient::record(Recorder& recorder, Image* primary, Image* secondary, Image* destination,
                                 bool clear) const {
-  if (kind() < 0) bnns::fail_invalid("MPSCNNPoolingGradient is the base of the gradient classes and cannot be encoded");
+  if (kind() < 0) bnns::fail_invalid("is the base of the gradient classes and cannot be encoded");
   GradientProperties p;
   p.kind = static_cast<PoolKind>(kind());
   p.edge = p_.secondary.edgeMode;

@@ -193,11 +193,11 @@ TEST(PoolingMisuse, OtherKindsOfFilters) {
   FilterHandle filter(BNNSFilterCreateLayerActivation(&p, nullptr), &BNNSFilterDestroy);
   float x[4] = {}, y[4];
   EXPECT_EQ(BNNSPoolingFilterApplyBatch(filter.get(), 1, x, 0, y, 0, nullptr, 0), -1);
-  EXPECT_TRUE(refused_because({"activation filter, expected a pooling filter"}));
+  EXPECT_TRUE(refused_because({"kind activation, expected kind pooling"}));
   EXPECT_EQ(
       BNNSPoolingFilterApplyBackwardBatch(filter.get(), 1, x, 0, nullptr, 0, y, 0, nullptr, 0, nullptr, nullptr, 0),
       -1);
-  EXPECT_TRUE(refused_because({"expected a pooling filter"}));
+  EXPECT_TRUE(refused_because({"expected kind pooling"}));
 }
 
 // BC42, BC44, BC45: the N-th allocation fails; every block comes back.
