@@ -8,6 +8,7 @@
 #include "src/core/elements.h"
 #include "src/core/parallel.h"
 #include "src/ops/pooling/pooling.h"
+#include "src/ops/pooling/pooling_stage.h"
 
 namespace bnns {
 namespace {
@@ -163,17 +164,18 @@ void PoolingFilter::forward(size_t batch, const void* in, size_t in_stride, void
   call.bias = layer_.has_bias() ? &bias_.tensor() : nullptr;
   call.activation = layer_.activation;
   call.stream = is_large(layer_.y, batch);
+  const bool global = g.is_global();
   if (unmax) {
     call.index_in_rows = check_positions(call.index, batch).in_rows;
     for_each_plane(options_, problem, batch, g.y.in, true, false,
                    [&](Range planes, Span rows) { pooling_unmax_forward(call, planes, rows); });
-  } else if (g.is_global()) {
-    for_each_plane(options_, problem, batch, g.y.out, false, false,
-                   [&](Range planes, Span) { pooling_forward_global(call, planes); });
-  } else {
-    for_each_plane(options_, problem, batch, g.y.out, true, false,
-                   [&](Range planes, Span rows) { pooling_forward(call, planes, rows); });
+    return;
   }
+  const auto kernel = global ? pooling_forward_global : pooling_forward;
+  const StagePieces pieces = pooling_stage(call, !global).pieces;
+  for_each_plane(options_, problem, batch, g.y.out, !global, false, [&](Range planes, Span rows) {
+    pieces.planes ? pooling_forward_stage(call, pieces, planes, rows, kernel) : kernel(call, planes, rows);
+  });
 }
 
 // Everything that can be wrong with a backward call is found here, before anything is written.
@@ -252,35 +254,14 @@ void PoolingFilter::backward(const BackwardCall& call, const PoolingIndices& ind
   const PoolingBackward b = prepare_backward(call, indices, &db);
   const PoolingGeometry& g = b.problem.geometry;
   if (call.in_delta && call.batch) {
-    const auto run = [&](int64_t rows, bool bands, auto kernel) {
-      for_each_plane(options_, b.problem, call.batch, rows, bands, false, kernel);
-    };
-    // The implementations, the first that accepts the problem; the last one takes anything.
-    const bool is_max = b.problem.function == PoolingFunction::max, by_index = b.index.data != nullptr;
-    const bool in_rows = !by_index || b.index_in_rows, in_windows = !by_index || b.index_in_windows;
-    if (b.problem.function == PoolingFunction::unmax) {
-      run(g.y.out, false, [&](Range planes, Span) { pooling_unmax_backward(b, planes); });
-    } else if (g.is_global()) {
-      run(g.y.in, false, [&](Range planes, Span) { pooling_backward_global(b, planes); });
-    } else if (pooling_backward_is_narrow(b)) {
-      const auto kernel = g.x.kernel == 2   ? pooling_backward_narrow_pairs
-                          : g.x.stride == 2 ? pooling_backward_narrow_halves
-                                            : pooling_backward_narrow_neighbours;
-      run(g.y.in, true, [&](Range planes, Span rows) { kernel(b, planes, rows); });
-    } else if (!is_max && pooling_backward_doubles(b)) {
-      run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_double(b, planes, rows); });
-    } else if (!is_max && pooling_backward_gathers(g)) {
-      run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_gather(b, planes, rows); });
-    } else if (is_max && in_windows && pooling_backward_pairs(g)) {
-      run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_pair(b, planes, rows); });
-    } else if (is_max && in_windows && pooling_backward_routes(g)) {
-      const auto kernel = by_index ? pooling_backward_route_index : pooling_backward_route;
-      run(g.y.in, true, [&](Range planes, Span rows) { kernel(b, planes, rows); });
-    } else if (is_max && in_rows && pooling_backward_bands(g)) {
-      run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_band(b, planes, rows); });
-    } else {
-      run(g.y.in, true, [&](Range planes, Span rows) { pooling_backward_scatter(b, planes, rows); });
-    }
+    const BackwardChoice choice = choose_pooling_backward(b);
+    const int64_t rows = b.problem.function == PoolingFunction::unmax ? g.y.out : g.y.in;
+    for_each_plane(options_, b.problem, call.batch, rows, choice.bands, false, [&](Range planes, Span some) {
+      if (choice.pieces.planes)
+        pooling_backward_stage(b, choice.pieces, planes, some, choice.kernel);
+      else
+        choice.kernel(b, planes, some);
+    });
   }
   if (!call.bias_delta) return;
   const size_t channels = layer_.x.size[2], bytes = call.batch * layer_.y.count * sizeof(float);

@@ -259,7 +259,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-void pooling_backward_global(const PoolingBackward& call, Range planes) noexcept {
+void pooling_backward_global(const PoolingBackward& call, Range planes, Span /*rows*/) noexcept {
   BNNS_DISPATCH(GlobalBackward)(call, planes);
 }
 

@@ -132,7 +132,7 @@ namespace bnns {
 float pooling_global_value(const PoolingProblem& problem, const Planes& x, const void* plane) noexcept {
   return BNNS_DISPATCH(GlobalValue)(problem, x, plane);
 }
-void pooling_forward_global(const PoolingForward& call, Range planes) noexcept {
+void pooling_forward_global(const PoolingForward& call, Range planes, Span /*rows*/) noexcept {
   BNNS_DISPATCH(GlobalForward)(call, planes);
 }
 

@@ -207,12 +207,12 @@ void pooling_backward_pair(const PoolingBackward& call, Range planes, Span rows)
 void pooling_backward_scatter(const PoolingBackward& call, Range planes, Span rows) noexcept;
 // One window that is the whole plane.
 float pooling_global_value(const PoolingProblem& problem, const Planes& x, const void* plane) noexcept;
-void pooling_forward_global(const PoolingForward& call, Range planes) noexcept;
-void pooling_backward_global(const PoolingBackward& call, Range planes) noexcept;
+void pooling_forward_global(const PoolingForward& call, Range planes, Span rows) noexcept;  // all rows
+void pooling_backward_global(const PoolingBackward& call, Range planes, Span rows) noexcept;
 // UnMax: y = act(x at its indices, 0 elsewhere, + bias); the last of equal indices in raster order wins. Backward:
 // dx(i) = g at index(i).
 void pooling_unmax_forward(const PoolingForward& call, Range planes, Span rows) noexcept;
-void pooling_unmax_backward(const PoolingBackward& call, Range planes) noexcept;
+void pooling_unmax_backward(const PoolingBackward& call, Range planes, Span rows) noexcept;
 // Sum of g over all samples and pixels of a channel (of UnMax, too).
 double pooling_bias_gradient(const PoolingBackward& call, int64_t samples, int64_t channel) noexcept;
 

@@ -94,7 +94,7 @@ void pooling_unmax_forward(const PoolingForward& call, Range planes, Span rows) 
   }
 }
 
-void pooling_unmax_backward(const PoolingBackward& call, Range planes) noexcept {
+void pooling_unmax_backward(const PoolingBackward& call, Range planes, Span /*rows*/) noexcept {
   const PoolingGeometry& g = call.problem.geometry;
   const bool direct = call.dx.has_f32_rows() && !call.accumulate;
   UnmaxRoom room;
