@@ -172,7 +172,7 @@ void PoolingFilter::forward(size_t batch, const void* in, size_t in_stride, void
     return;
   }
   const auto kernel = global ? pooling_forward_global : pooling_forward;
-  const StagePieces pieces = pooling_stage(call, !global).pieces;
+  const StagePieces pieces = pooling_stage(call, false).pieces;  // kernels convert parts of planes themselves
   for_each_plane(options_, problem, batch, g.y.out, !global, false, [&](Range planes, Span rows) {
     pieces.planes ? pooling_forward_stage(call, pieces, planes, rows, kernel) : kernel(call, planes, rows);
   });
