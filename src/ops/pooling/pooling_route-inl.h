@@ -16,6 +16,7 @@
 
 #include "src/ops/pooling/pooling_kernels.h"
 #include "src/ops/pooling/pooling_lanes-inl.h"
+#include "src/ops/pooling/pooling_stage.h"
 #include "src/ops/pooling/pooling_writer-inl.h"
 #include "src/simd/loops-inl.h"
 
@@ -43,9 +44,11 @@ class RowsOfDx {
       : call_(call), width_(call.problem.geometry.x.in), pitch_(call.dx.row), writer_(call.stream) {
     direct_ = call.dx.has_f32_rows() && !call.accumulate;
     streams_ = direct_ && call.stream && whole_lines && (width_ | pitch_) % 16 == 0;
+    gathers_ = call.dx.type != BNNSDataTypeFloat32 && call.dx.column == 1 && pitch_ == width_ && !call.accumulate;
   }
 
   HWY_INLINE void StartPlane(int64_t sample, int64_t channel) {
+    FlushRows();
     plane_ = call_.dx.at(sample, channel);
     const bool stream = streams_ && reinterpret_cast<uintptr_t>(plane_) % 64 == 0;
     together_ = direct_ && call_.stream && !stream && pitch_ == width_;
@@ -62,24 +65,40 @@ class RowsOfDx {
     } else if (together_) {
       make(writer_.Reserve(to, static_cast<size_t>(width_)), std::integral_constant<RowEnd, RowEnd::roomy>());
       writer_.Commit(static_cast<size_t>(width_));
+    } else if (gathers_) {
+      if (waiting_ + width_ > kRowFloats) FlushRows();
+      if (waiting_ == 0) first_ = y;
+      make(row_ + waiting_, std::integral_constant<RowEnd, RowEnd::roomy>());
+      waiting_ += width_;
     } else {
       make(row_, std::integral_constant<RowEnd, RowEnd::roomy>());
       store_pixels(call_.dx, plane_, 0, y, width_, row_, call_.accumulate);
     }
   }
   void Finish() {
+    FlushRows();
     writer_.Finish();
     if (call_.stream) hwy::FlushStream();
   }
 
  private:
+  // Rows of 16-bit floats that wait, as one run: mostly whole lines.
+  HWY_INLINE void FlushRows() {
+    if (waiting_ > 0) pooling_store_run(call_.dx, plane_, first_, waiting_, row_, call_.stream);
+    waiting_ = 0;
+  }
+
+  static constexpr int64_t kRowFloats = 2048;
+  static_assert(kRowFloats >= kPairColumns);
+
   const PoolingBackward& call_;
   const int64_t width_, pitch_;
-  bool direct_, streams_, together_ = false;
+  bool direct_, streams_, gathers_, together_ = false;
+  int64_t first_ = 0, waiting_ = 0;  // rows from first_ on, floats of row_
   RowEnd end_ = RowEnd::exact;
   void* plane_ = nullptr;
   RowWriter<float> writer_;
-  alignas(64) float row_[kPairColumns + RowWriter<float>::kSlack];
+  alignas(64) float row_[kRowFloats + RowWriter<float>::kSlack];
 };
 
 // Task<stride, odd> of 3 x 3 windows over some planes; odd: a window begins at an odd column.

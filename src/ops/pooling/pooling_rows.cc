@@ -104,9 +104,10 @@ void pooling_windows_of(PoolingFold fold, const PoolingGeometry& g, const Planes
 void pooling_gradient(const PoolingBackward& call, int64_t sample, int64_t channel, int64_t x, int64_t y, int64_t n,
                       float* g, GradientRoom* room) noexcept {
   const size_t count = static_cast<size_t>(n);
-  const float* upstream = load_pixels(call.dy, call.dy.at(sample, channel), x, y, n, room->upstream);
-  if (call.activation.is_identity()) {
-    std::memcpy(g, upstream, count * sizeof(float));
+  const bool identity = call.activation.is_identity();
+  const float* upstream = load_pixels(call.dy, call.dy.at(sample, channel), x, y, n, identity ? g : room->upstream);
+  if (identity) {
+    if (upstream != g) std::memcpy(g, upstream, count * sizeof(float));
   } else if (has_derivative_from_output(call.activation)) {
     const float* values = load_pixels(call.y, call.y.at(sample, channel), x, y, n, room->value);
     activation_backward_from_output(call.activation, values, upstream, g, count);
