@@ -16,7 +16,8 @@ using Undo = GradientPlan::Undo;
 class BlockGradients {
  public:
   // rows: room for two rows, for an activation that mixes rows.
-  BlockGradients(const GradientPlan& plan, float* rows) : plan_(plan), rows_(rows) {
+  BlockGradients(const GradientPlan& plan, float* rows)
+      : plan_(plan), stored_(as_stored(plan.problem.activation, plan.problem.out.type)), rows_(rows) {
     for (size_t k = 0; k < kArithmeticInputs; ++k) {
       if (plan.reads >> k & 1) plan.x[k].prepare(x_rooms_[k]);
     }
@@ -36,7 +37,7 @@ class BlockGradients {
     g_ = plan_.dy.read(first, n, dy_room_);
     if (plan_.undo == Undo::from_output) {
       const float* out = plan_.out.read(first, n, out_room_);
-      activation_backward_from_output(as_stored(p.activation, p.out.type), out, g_, g_room_, n);
+      activation_backward_from_output(stored_, out, g_, g_room_, n);
       g_ = g_room_;
     } else if (plan_.undo == Undo::from_input) {
       activation_backward_from_input(p.activation, y_room_, g_, g_room_, n);
@@ -82,6 +83,7 @@ class BlockGradients {
   }
 
   const GradientPlan& plan_;
+  const Activation stored_;  // as seen from `out`
   float* rows_;
   size_t row_ = SIZE_MAX;
   const float *x_[kArithmeticInputs] = {}, *y_ = nullptr, *g_ = nullptr;

@@ -50,7 +50,7 @@ void Load(const T* from, int64_t n, float* to) {
   const DLane d;
   int64_t i = 0;
   for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
-    if (i % 32 == 0) __builtin_prefetch(reinterpret_cast<const float*>(from + i) + kAhead, 0, 2);
+    if (i % 32 == 0) FetchAhead(reinterpret_cast<const float*>(from + i));
     hn::StoreU(LoadFloat(d, from + i), d, to + i);
     hn::StoreU(LoadFloat(d, from + i + kLanes), d, to + i + kLanes);
   }

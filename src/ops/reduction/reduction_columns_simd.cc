@@ -79,7 +79,8 @@ void ExpColumns(ReductionMatrix x, ReductionMatrix w, size_t rows, size_t n, con
     const float* ws = w.data ? w.data + r * w.step : nullptr;
     ForColumns(n, [&](auto load, auto store, size_t c) HWY_ATTR {
       auto v = Exp(d, hn::Sub(load(xs + c), load(shift + c)));
-      if (ws) v = WeightedExp(d, v, load(ws + c));
+      // An element without weight may be so large that its exp is infinite.
+      if (ws) v = MaskedTerm()(d, v, load(ws + c));
       store(hn::Add(load(y + c), v), y + c);
     });
   }

@@ -7,6 +7,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "src/ops/reduction/reduction_terms-inl.h"
 #include "src/simd/dispatch.h"
 #include "src/simd/loops-inl.h"
 #include "src/simd/math-inl.h"
@@ -42,9 +43,7 @@ void SlopeX(ReductionSlope slope, const float* x, const float* w, const float* c
   }
   if (!w) return;
   if (slope == ReductionSlope::masked || slope == ReductionSlope::exponential) {  // e^(x - y) may be infinite there
-    Transform2(w, dx, dx, n, [](auto d, auto u, auto v) HWY_ATTR {
-      return hn::IfThenElse(hn::Eq(u, hn::Zero(d)), hn::Zero(d), hn::Mul(u, v));
-    });
+    Transform2(w, dx, dx, n, [](auto d, auto u, auto v) HWY_ATTR { return MaskedTerm()(d, v, u); });
   } else {
     Transform2(w, dx, dx, n, [](auto /*d*/, auto u, auto v) HWY_ATTR { return hn::Mul(u, v); });
   }

@@ -30,7 +30,7 @@ void ExpRows(ReductionMatrix x, ReductionMatrix w, size_t rows, size_t n, const 
     const float s = shift[r];
     if (w.data) {
       y[r] = Reduce2(row, w.data + r * w.step, n, SumOp(), [s](auto d, auto v, auto u) HWY_ATTR {
-        return WeightedExp(d, Exp(d, hn::Sub(v, hn::Set(d, s))), u);
+        return MaskedTerm()(d, Exp(d, hn::Sub(v, hn::Set(d, s))), u);  // it may be infinite where u is 0
       });
     } else {
       y[r] = Reduce(row, n, SumOp(), [s](auto d, auto v) HWY_ATTR { return Exp(d, hn::Sub(v, hn::Set(d, s))); });

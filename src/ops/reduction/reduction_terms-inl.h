@@ -105,11 +105,6 @@ struct PresentTerm {
     return hn::IfThenElse(hn::Eq(w, hn::Zero(d)), hn::Set(d, MaxOp::kIdentity), x);
   }
 };
-// w e, and 0 where w is 0: an element without weight may be so large that e is infinite.
-template <class D, class V>
-HWY_ATTR HWY_INLINE V WeightedExp(D d, V e, V w) {
-  return hn::IfThenElse(hn::Eq(w, hn::Zero(d)), hn::Zero(d), hn::Mul(w, e));
-}
 
 // Calls run(term) with the functor of a term.
 template <class Run>
