@@ -144,7 +144,7 @@ template <class Got, class Want, class Bound>
                                        << ": got " << double(got[worst]) << ", want " << double(want[worst]);
 }
 
-// Central differences of scalar f(x) for every x[i], all in double: relative to the largest gradient (D7).
+// Central differences of scalar f(x) for every x[i], all in double: relative to the largest gradient.
 template <class F>
 std::vector<double> central_differences(std::vector<double> x, F&& f, double step = 1e-5) {
   std::vector<double> gradient(x.size());

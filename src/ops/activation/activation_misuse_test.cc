@@ -226,7 +226,7 @@ void counting_free(void* memory) {
   std::free(memory);
 }
 
-// D10: the N-th request fails, once or from then on. Whatever the call, it fails cleanly and leaves no block behind,
+// The N-th request fails, once or from then on. Whatever the call, it fails cleanly and leaves no block behind,
 // and the filter works when memory is back.
 TEST(ActivationMisuse, BC42_BC45_AllocationFailures) {
   const Shape image = {BNNSDataLayoutImageCHW, {9, 2, 4}, {1, 11, 30}};

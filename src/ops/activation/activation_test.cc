@@ -38,7 +38,7 @@ TEST(ActivationReference, HandWorkedValues) {
   EXPECT_NEAR(f(BNNSActivationFunctionTanhShrink, 0, 0, 1), 1 - 0.7615941559557649, 1e-15);
 }
 
-// D7: the derivative against central differences, in double, away from kinks.
+// The derivative against central differences, in double, away from kinks.
 TEST(ActivationReference, DerivativesMatchDifferences) {
   Random random(1);
   for (const Activation& a : element_cases()) {

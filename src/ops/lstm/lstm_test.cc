@@ -72,7 +72,7 @@ TEST(Lstm, ReferenceOfAScalarCell) {
   EXPECT_NEAR(d[m.wx(0, 0, 2, 0, 0)], x * dg, kFew);
 }
 
-// D7: T of 1, 2 and 5, one and two layers, both directions, first states and gradients of the last ones not 0.
+// T of 1, 2 and 5, one and two layers, both directions, first states and gradients of the last ones not 0.
 TEST(Lstm, BC31_ReferenceGradientByDifferences) {
   Random random(1);
   for (const size_t T : {1u, 2u, 5u}) {

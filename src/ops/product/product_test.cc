@@ -325,7 +325,7 @@ TEST(Product, BC53_RealDataWithinTheBoundAndSameBitsOnAnyThreads) {
   });
 }
 
-// <C(A, B), G> = <A, dA> = <B, dB>: exact on integers (D5).
+// <C(A, B), G> = <A, dA> = <B, dB>: exact on integers.
 TEST(Product, AdjointIdentity) {
   Random random(9);
   for (int round = 0; round < 60; ++round) {

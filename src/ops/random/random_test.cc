@@ -411,7 +411,7 @@ TEST(RandomUniformInt, Frequencies) {
 
 // ---- layouts -------------------------------------------------------------------------------------------------------
 
-// BC15, BC33, D2: strided elements get the words in memory order; the gaps keep what they had, whatever that was.
+// BC15, BC33: strided elements get the words in memory order; the gaps keep what they had, whatever that was.
 TEST(RandomLayouts, StridedFillsLeaveGapsAlone) {
   constexpr size_t kW = 5, kH = 3, kC = 4, kRow = 7, kPlane = 25, kCount = kW * kH * kC;
   constexpr size_t kSpan = (kC - 1) * kPlane + (kH - 1) * kRow + kW;

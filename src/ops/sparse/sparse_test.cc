@@ -139,7 +139,7 @@ TEST(Sparse, BC18_BC33_BC53_ShapesBatchesTypesThreads) {
                 const auto sums =
                     ref::sparse_fully_connected(m.entries, outputs, round % 4 ? to_double(bias) : std::vector<double>{},
                                                 {x.data() + b * inputs, x.data() + (b + 1) * inputs});
-                for (size_t o = 0; o < outputs; ++o) ASSERT_EQ(double(got[b * outputs + o]), sums[o]);  // D3
+                for (size_t o = 0; o < outputs; ++o) ASSERT_EQ(double(got[b * outputs + o]), sums[o]);  // integers
               }
             }
             ASSERT_TRUE(same_bits(got, want));
