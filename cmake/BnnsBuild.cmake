@@ -54,6 +54,14 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     HWY_DISABLED_TARGETS=HWY_AVX3_DL)
 endif()
 
+# bnns_compile_for_any_cpu(source): for the check that runs before anything compiled for x86-64-v2. Called in the folder
+# of each target that has the source.
+function(bnns_compile_for_any_cpu source)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -march=x86-64)
+  endif()
+endfunction()
+
 # bnns_add_operator(name): adds whatever exists in src/ops/<name>/ by suffix.
 #   <name>.cc <name>_*.cc (none of the following)  to the library;  <name>_test.cc  a test;  <name>_bench.cc  a benchmark
 #   <name>_versus.cc  rows of the table that compares with the peers (bench/)

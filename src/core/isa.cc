@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "src/core/log.h"
+#include "src/core/minimum_cpu.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -80,6 +81,9 @@ Isa ask_machine() noexcept {
 }
 
 std::atomic<int> machine_isa{-1};
+
+// The check at load: a static library takes in an object only for a name that another one needs.
+[[gnu::used]] constexpr auto kCheckAtLoad = &require_minimum;
 
 }  // namespace
 

@@ -3,8 +3,8 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 
+#include "src/core/fork.h"
 #include "src/core/isa.h"
 
 namespace bnns {
@@ -24,17 +24,19 @@ int level() noexcept {
   return known >= 0 ? known : level_from_environment();
 }
 
-// Callback and user pointer change together, so they share a lock; it is only taken when there is something to say.
-std::mutex callback_mutex;
-BNNSExtLogCallback callback = nullptr;
+// Callback and user pointer change together, so they share a lock; it is only taken when there is something to say. A
+// child that was forked during a change has the whole pair or no callback.
+ForkMutex callback_mutex;
+std::atomic<BNNSExtLogCallback> callback{nullptr};
 void* callback_user = nullptr;
 
 }  // namespace
 
 void set_log_callback(BNNSExtLogCallback new_callback, void* user) noexcept {
-  std::lock_guard<std::mutex> lock(callback_mutex);
-  callback = new_callback;
+  const ForkLock lock(callback_mutex);
+  callback.store(nullptr, std::memory_order_seq_cst);
   callback_user = user;
+  callback.store(new_callback, std::memory_order_release);
 }
 
 bool verbose() noexcept {
@@ -45,7 +47,7 @@ void log_message(BNNSExtLogLevel message_level, const char* message) noexcept {
   BNNSExtLogCallback target;
   void* user;
   {
-    std::lock_guard<std::mutex> lock(callback_mutex);
+    const ForkLock lock(callback_mutex);
     target = callback;
     user = callback_user;
   }

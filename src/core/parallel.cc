@@ -1,21 +1,18 @@
 #include "src/core/parallel.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/syscall.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
 #include <new>
-#include <string>
-#include <system_error>
-#include <thread>
 
+#include "src/core/cgroup.h"
+#include "src/core/fork.h"
 #include "src/core/log.h"
 
 #if defined(__x86_64__)
@@ -25,23 +22,6 @@
 namespace bnns {
 namespace {
 
-// Threads that a cgroup's CPU quota allows, rounded up; 0 when there is no quota.
-size_t cgroup_threads() {
-  std::ifstream v2("/sys/fs/cgroup/cpu.max");
-  std::string quota_text;
-  double period = 0;
-  if (v2 >> quota_text >> period) {
-    const double quota = std::atof(quota_text.c_str());
-    return quota > 0 && period > 0 ? static_cast<size_t>((quota + period - 1) / period) : 0;
-  }
-  std::ifstream quota_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), period_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  double quota = 0;
-  if (quota_file >> quota && period_file >> period && quota > 0 && period > 0) {
-    return static_cast<size_t>((quota + period - 1) / period);
-  }
-  return 0;
-}
-
 size_t machine_threads() noexcept {
   if (const char* text = std::getenv("BNNS_NUM_THREADS")) {
     char* end = nullptr;
@@ -49,13 +29,10 @@ size_t machine_threads() noexcept {
     if (wanted > 0 && *end == '\0') return std::min<size_t>(static_cast<size_t>(wanted), kMaxThreads);
     log_ignored_setting("BNNS_NUM_THREADS", text, "a number of threads, 1 or more");
   }
-  size_t count = std::max(1u, std::thread::hardware_concurrency());
+  size_t count = static_cast<size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   cpu_set_t mask;
   if (sched_getaffinity(0, sizeof mask, &mask) == 0) count = std::min<size_t>(count, std::max(1, CPU_COUNT(&mask)));
-  try {
-    if (const size_t quota = cgroup_threads()) count = std::min(count, quota);
-  } catch (...) {  // an unreadable cgroup file is no reason to fail
-  }
+  if (const size_t quota = cgroup_threads()) count = std::min(count, quota);
   return std::clamp<size_t>(count, 1, kMaxThreads);
 }
 
@@ -69,12 +46,17 @@ inline void cpu_relax() {
 #endif
 }
 
-// Sleeping on a word of memory; C++20's atomic wait does the same behind a process-wide table that fork would tear.
-void futex_wait(std::atomic<uint32_t>* word, uint32_t expected) noexcept {
-  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
-}
-void futex_wake(std::atomic<uint32_t>* word) noexcept {
-  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+// A thread that takes none of the application's signals: their handlers expect the application's own threads, and a
+// call that is interrupted there knows what to do. Faults stay open: they belong to the thread that makes them, and
+// blocked they end the process past the handler of whoever manages memory by them.
+bool start_thread(pthread_t* thread, void* (*body)(void*), void* argument) noexcept {
+  sigset_t blocked, before;
+  sigfillset(&blocked);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&blocked, fault);
+  if (pthread_sigmask(SIG_SETMASK, &blocked, &before) != 0) return false;
+  const bool started = pthread_create(thread, nullptr, body, argument) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
 }
 
 // Keeps a sleeping worker off the CPU of the thread that is about to wake it. Schedulers like to wake a thread where
@@ -137,12 +119,14 @@ class Pool {
     return true;
   }
 
+  bool is_ours() const noexcept { return generation_ == fork_generation(); }
+
   // Ends the workers. False when a caller is inside run: the pool must then be left alone.
   bool stop() noexcept {
     if (busy_.exchange(true, std::memory_order_acquire)) return false;
     stopping_.store(true, std::memory_order_relaxed);
     for (size_t i = 0; i < worker_count_; ++i) call(workers_[i]);
-    for (size_t i = 0; i < worker_count_; ++i) workers_[i].thread.join();
+    for (size_t i = 0; i < worker_count_; ++i) pthread_join(workers_[i].thread, nullptr);
     return true;
   }
 
@@ -151,7 +135,8 @@ class Pool {
     alignas(64) std::atomic<uint32_t> ticket{0};
     std::atomic<bool> asleep{false};
     Placement placement;
-    std::thread thread;
+    pthread_t thread;
+    Pool* pool;
   };
 
   // Some 80 to 150 microseconds: what waking a thread costs, and more than the gap between two parallel loops of a
@@ -160,7 +145,7 @@ class Pool {
 
   static void call(Worker& worker) noexcept {
     if (worker.asleep.load(std::memory_order_relaxed)) {
-      worker.placement.keep_away_from_caller(worker.thread.native_handle());
+      worker.placement.keep_away_from_caller(worker.thread);
     }
     worker.ticket.fetch_add(1, std::memory_order_seq_cst);
     if (worker.asleep.load(std::memory_order_seq_cst)) futex_wake(&worker.ticket);
@@ -176,13 +161,18 @@ class Pool {
     }
   }
 
+  // As many workers as the system gives: fewer threads, same results. pthread_create and not std::thread, which also
+  // takes memory of its own and throws when there is none.
   size_t grow(size_t wanted) noexcept {
     while (worker_count_ < std::min(wanted, kMaxThreads - 1)) {
-      try {
-        workers_[worker_count_].thread = std::thread([this, slot = worker_count_] { loop(slot); });
-      } catch (const std::system_error&) {
-        break;  // fewer threads, same results
-      }
+      Worker& worker = workers_[worker_count_];
+      worker.pool = this;
+      const auto body = [](void* argument) -> void* {
+        Worker* self = static_cast<Worker*>(argument);
+        self->pool->loop(static_cast<size_t>(self - self->pool->workers_));
+        return nullptr;
+      };
+      if (!start_thread(&worker.thread, body, &worker)) break;
       ++worker_count_;
     }
     return worker_count_;
@@ -203,6 +193,7 @@ class Pool {
     }
   }
 
+  const uint32_t generation_ = fork_generation();
   std::atomic<bool> busy_{false}, stopping_{false};
   alignas(64) std::atomic<size_t> running_{0};
   Job job_;
@@ -213,19 +204,15 @@ class Pool {
 
 std::atomic<Pool*> the_pool{nullptr};
 
-// The child of a fork has none of the workers, and the pool may have been copied mid-call: start afresh, leak the copy.
-void forget_pool() noexcept {
-  the_pool.store(nullptr, std::memory_order_relaxed);
-}
-
+// The child of a fork has none of the workers, and the pool may have been copied mid-call: it starts afresh and leaks
+// the copy.
 Pool* pool() noexcept {
-  if (Pool* existing = the_pool.load(std::memory_order_acquire)) return existing;
-  [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, forget_pool);
+  Pool* existing = the_pool.load(std::memory_order_acquire);
+  if (existing && existing->is_ours()) return existing;
   Pool* fresh = new (std::nothrow) Pool;
-  Pool* expected = nullptr;
-  if (fresh && !the_pool.compare_exchange_strong(expected, fresh, std::memory_order_acq_rel)) {
+  if (fresh && !the_pool.compare_exchange_strong(existing, fresh, std::memory_order_acq_rel)) {
     delete fresh;
-    return expected;
+    return existing;
   }
   return fresh;
 }
@@ -233,7 +220,7 @@ Pool* pool() noexcept {
 // Runs at exit and at dlclose, so that no worker outlives the library's code.
 [[gnu::destructor]] void end_pool() noexcept {
   Pool* existing = the_pool.exchange(nullptr, std::memory_order_acq_rel);
-  if (existing && existing->stop()) delete existing;
+  if (existing && existing->is_ours() && existing->stop()) delete existing;
 }
 
 }  // namespace

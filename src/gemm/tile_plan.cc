@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "src/gemm/bf16.h"
 
@@ -41,8 +42,13 @@ bool stride_collides(ptrdiff_t stride, size_t count, size_t span) {
 // of 1.5. With 1 MB in 8 ways (Zen 4) the next block pushes out the one in use. It decides about prefetches only, never
 // about sums.
 bool has_large_l2() {
-  static const bool large = sysconf(_SC_LEVEL2_CACHE_SIZE) >= long{2} << 20;
-  return large;
+  static std::atomic<long> bytes{-1};  // and no guard that a fork could leave taken
+  long known = bytes.load(std::memory_order_relaxed);
+  if (known < 0) {
+    known = std::max(0L, sysconf(_SC_LEVEL2_CACHE_SIZE));
+    bytes.store(known, std::memory_order_relaxed);
+  }
+  return known >= long{2} << 20;
 }
 
 void set_depth_block(TilePlan& p, size_t most) {

@@ -22,13 +22,22 @@ uint64_t fresh_key() noexcept {
 }
 
 std::atomic<uint64_t> next_number{0}, seeded_key{0};  // key 0: not seeded
+std::atomic<uint64_t> first_key{0};                   // 0: not drawn yet
+
+// Drawn once; of threads that draw at the same time one wins. A function's static variable would do, but for a child
+// that is forked while another thread initialises it, and waits for that thread for ever.
+uint64_t process_key() noexcept {
+  uint64_t key = first_key.load(std::memory_order_relaxed);
+  if (key != 0) return key;
+  const uint64_t drawn = fresh_key() | 1;
+  return first_key.compare_exchange_strong(key, drawn, std::memory_order_relaxed) ? drawn : key;
+}
 
 }  // namespace
 
 NoiseStretch reserve_noise(size_t n) noexcept {
-  static const uint64_t process_key = fresh_key();
   const uint64_t seeded = seeded_key.load(std::memory_order_relaxed);
-  const uint64_t key = seeded ? seeded : process_key ^ mix(static_cast<uint64_t>(getpid()));
+  const uint64_t key = seeded ? seeded : process_key() ^ mix(static_cast<uint64_t>(getpid()));
   return {key, next_number.fetch_add(n, std::memory_order_relaxed)};
 }
 

@@ -156,7 +156,7 @@ void DropoutFilter::forward(size_t batch, const void* in, size_t in_stride, void
   check_in_place_or_apart({p.x, in, in_stride, "in"}, {p.y, out, out_stride, "out"}, batch, kOp);
   DropoutPass pass;
   {
-    const std::lock_guard lock(mutex_);
+    const ForkLock lock(mutex_);
     ++last_.number;
     last_.batch = batch;
     pass = last_;
@@ -174,7 +174,7 @@ void DropoutFilter::backward(const BackwardCall& call) {
   if (batch == 0) return;
   DropoutPass pass;
   {
-    const std::lock_guard lock(mutex_);
+    const ForkLock lock(mutex_);
     pass = last_;
   }
   if (pass.number == 0) fail_invalid("%s: no forward pass precedes this gradient: it makes the decisions", kOp);

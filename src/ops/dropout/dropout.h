@@ -8,10 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 
 #include "src/core/filter.h"
+#include "src/core/fork.h"
 #include "src/core/tensor.h"
 
 namespace bnns {
@@ -69,7 +69,7 @@ class DropoutFilter final : public Filter {
  private:
   DropoutProblem problem_;
   DecisionMap map_;
-  std::mutex mutex_;  // guards last_
+  ForkMutex mutex_;  // guards last_; a child forked inside it finds one pass counted or not
   DropoutPass last_;
 };
 

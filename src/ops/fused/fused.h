@@ -8,11 +8,11 @@
 #pragma once
 
 #include <cstddef>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "src/core/filter.h"
+#include "src/core/fork.h"
 #include "src/ops/arithmetic/arithmetic.h"
 #include "src/ops/convolution/convolution.h"
 #include "src/ops/fully_connected/fully_connected.h"
@@ -72,7 +72,7 @@ class FusedFilter final : public Filter {
   struct Normalization {
     NormalizationProblem problem;
     NormalizationParameters parameters;
-    std::mutex mutex;  // guards state and the moving statistics
+    ForkMutex mutex;  // guards state and the moving statistics
     NormalizationState state;
     Normalization(const NormalizationProblem& p, const Options& options)
         : problem(p), parameters(p, options), state(options) {}

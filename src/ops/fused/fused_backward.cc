@@ -75,7 +75,8 @@ void FusedFilter::apply_backward(const FusedBackward& call) {
   if (delta_at(0)) dbeta = resolve_affine_delta(delta_at(0), p, "delta_parameters (beta)");
   if (delta_at(1)) dgamma = resolve_affine_delta(delta_at(1), p, "delta_parameters (gamma)");
 
-  const std::lock_guard lock(normalization_->mutex);
+  const ForkLock lock(normalization_->mutex);
+  if (!lock.intact()) state.forget();
   NormalizationBackward n;
   n.batch = batch;
   Tensor dy;

@@ -170,7 +170,8 @@ void FusedFilter::apply(size_t batch, size_t inputs, const void* const* in, cons
   }
   if (quantization_) return quantize(batch, in, in_stride, out, out_stride);
   if (!training) return normalize(batch, in, in_stride, out, out_stride, nullptr);
-  const std::lock_guard lock(normalization_->mutex);
+  const ForkLock lock(normalization_->mutex);
+  if (!lock.intact()) normalization_->state.forget();
   normalize(batch, in, in_stride, out, out_stride, &normalization_->state);
 }
 

@@ -1,6 +1,7 @@
 // BNNSFilterCreateLayerBroadcastMatMul, BNNSMatMulWorkspaceSize, BNNSMatMul, BNNSDirectApplyBroadcastMatMul.
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 
 #include "src/core/checked.h"
@@ -36,8 +37,11 @@ struct DirectMatmul {
   // What BNNSMatMulWorkspaceSize promises. The default number of threads may change between the two calls, and they may
   // be given different filter parameters, so the size is that of the first default seen, whatever n_threads is.
   size_t promised_bytes() const {
-    static const size_t first_default = default_threads();
-    const size_t bytes = product_scratch_bytes(product, first_default);
+    static std::atomic<size_t> first_default{0};  // and no guard that a fork could leave taken
+    size_t threads = first_default.load(std::memory_order_relaxed);
+    const size_t now = default_threads();
+    if (threads == 0 && first_default.compare_exchange_strong(threads, now, std::memory_order_relaxed)) threads = now;
+    const size_t bytes = product_scratch_bytes(product, threads);
     return checked_add(bytes, kAlignment, "workspace");  // the caller's pointer may have any alignment
   }
 

@@ -4,7 +4,6 @@
 #include <climits>
 #include <cmath>
 #include <cstring>
-#include <mutex>
 
 #include "src/core/checked.h"
 #include "src/core/convert.h"
@@ -35,19 +34,20 @@ NearestNeighbors::NearestNeighbors(const Options& options, size_t capacity, size
 }
 
 void NearestNeighbors::load(size_t n, const void* samples) {
-  const std::unique_lock guard(lock_);
-  if (n > capacity_ - loaded_) {
-    fail_invalid("%s: %zu samples after %zu, expected at most %zu in all", kOp, n, loaded_, capacity_);
+  const ForkLock guard(loading_);
+  const size_t loaded = loaded_.load(std::memory_order_relaxed);
+  if (n > capacity_ - loaded) {
+    fail_invalid("%s: %zu samples after %zu, expected at most %zu in all", kOp, n, loaded, capacity_);
   }
   if (n == 0) return;
   check_data(samples, type_, kOp, "data_ptr");
-  float* to = samples_.as<float>() + loaded_ * features_;
+  float* to = samples_.as<float>() + loaded * features_;
   if (type_ == BNNSDataTypeFloat16) {
     half_to_float(static_cast<const uint16_t*>(samples), to, n * features_);
   } else {
     std::memcpy(to, samples, n * features_ * sizeof(float));
   }
-  loaded_ += n;
+  loaded_.store(loaded + n, std::memory_order_release);
 }
 
 bool NearestNeighbors::before(const Candidate& a, const Candidate& b) {
@@ -89,31 +89,31 @@ void NearestNeighbors::finish(Candidate* heap, size_t used, size_t at, int* indi
 }
 
 void NearestNeighbors::info(int sample, int* indices, void* distances) const {
-  const std::shared_lock guard(lock_);
-  if (sample >= 0 && static_cast<size_t>(sample) >= loaded_) {
-    fail_invalid("%s: sample_number is %d, expected less than %zu, the samples loaded", kOp, sample, loaded_);
+  const size_t loaded = loaded_.load(std::memory_order_acquire);
+  if (sample >= 0 && static_cast<size_t>(sample) >= loaded) {
+    fail_invalid("%s: sample_number is %d, expected less than %zu, the samples loaded", kOp, sample, loaded);
   }
   if (indices) check_data(indices, BNNSDataTypeInt32, kOp, "indices");
   if (distances) check_data(distances, type_, kOp, "distances");
-  const size_t first = sample < 0 ? 0 : static_cast<size_t>(sample), queries = sample < 0 ? loaded_ : 1;
+  const size_t first = sample < 0 ? 0 : static_cast<size_t>(sample), queries = sample < 0 ? loaded : 1;
   if (queries == 0 || (!indices && !distances)) return;
   const float* rows = samples_.as<float>();
-  const size_t most = std::min(neighbors_, loaded_), work = checked_mul(loaded_, features_, kOp);
-  const size_t blocks = div_up(loaded_, kRows);
+  const size_t most = std::min(neighbors_, loaded), work = checked_mul(loaded, features_, kOp);
+  const size_t blocks = div_up(loaded, kRows);
 
   if (queries == 1) {  // distances by blocks on all threads, then one selection
-    const size_t square_bytes = round_up(checked_mul(loaded_, sizeof(float), kOp), kAlignment);
+    const size_t square_bytes = round_up(checked_mul(loaded, sizeof(float), kOp), kAlignment);
     const Buffer room(options_, checked_add(square_bytes, checked_mul(most, sizeof(Candidate), kOp), kOp), "distances");
     float* squares = room.as<float>();
     Candidate* heap = reinterpret_cast<Candidate*>(room.as<char>() + square_bytes);
     parallel_for(blocks, threads_for(options_.n_threads, blocks, work), [&](size_t block, size_t) {
       const size_t at = block * kRows;
-      squared_distances(rows + first * features_, rows + at * features_, std::min(kRows, loaded_ - at), features_,
+      squared_distances(rows + first * features_, rows + at * features_, std::min(kRows, loaded - at), features_,
                         squares + at);
     });
     size_t used = 0;
     squares[first] = -1;  // before all others
-    for (size_t i = 0; i < loaded_; ++i) keep(heap, &used, {squares[i], static_cast<int>(i)});
+    for (size_t i = 0; i < loaded; ++i) keep(heap, &used, {squares[i], static_cast<int>(i)});
     finish(heap, used, 0, indices, distances);
     return;
   }
@@ -124,8 +124,8 @@ void NearestNeighbors::info(int sample, int* indices, void* distances) const {
     Candidate* heap = reinterpret_cast<Candidate*>(room.as<char>() + worker * each);
     float squares[kRows];
     size_t used = 0;
-    for (size_t at = 0; at < loaded_; at += kRows) {
-      const size_t n = std::min(kRows, loaded_ - at);
+    for (size_t at = 0; at < loaded; at += kRows) {
+      const size_t n = std::min(kRows, loaded - at);
       squared_distances(rows + query * features_, rows + at * features_, n, features_, squares);
       if (query >= at && query < at + n) squares[query - at] = -1;
       for (size_t i = 0; i < n; ++i) keep(heap, &used, {squares[i], static_cast<int>(at + i)});

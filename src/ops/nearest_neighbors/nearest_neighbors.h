@@ -4,11 +4,12 @@
 // are fewer samples than neighbours asked for, the index is -1 and the distance infinite.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <shared_mutex>
 
 #include "bnns/bnns.h"
+#include "src/core/fork.h"
 #include "src/core/memory.h"
 
 namespace bnns {
@@ -39,10 +40,11 @@ class NearestNeighbors {
   static constexpr uint64_t kMagic = 0x4e6e4e65696768;  // "hgieNnN"
   volatile uint64_t magic_ = kMagic;
   Options options_;
-  size_t capacity_, features_, neighbors_, loaded_ = 0;
+  size_t capacity_, features_, neighbors_;
   BNNSDataType type_;
-  Buffer samples_;  // f32, row after row
-  mutable std::shared_mutex lock_;
+  Buffer samples_;     // f32, row after row
+  ForkMutex loading_;  // one load at a time. Rows never move, so info takes no lock: it sees those of finished loads
+  std::atomic<size_t> loaded_{0};
 };
 
 // squares[i] = sum of (query - row i)^2 for n rows of d values.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <thread>
 
 #include "src/core/checked.h"
@@ -211,7 +212,8 @@ void NormalizationParameters::read_moving(float* mean, float* variance) const no
   const Elements means(m), variances(v);
   for (;;) {
     const uint32_t before = sequence_.load(std::memory_order_acquire);
-    if (before % 2 != 0) {  // an update is a few stores per channel
+    const bool updating = before % 2 != 0;  // a few stores per channel
+    if (updating && generation_.load(std::memory_order_relaxed) == fork_generation()) {
       std::this_thread::yield();
       continue;
     }
@@ -235,11 +237,13 @@ void NormalizationParameters::update_moving(float momentum, const double* mean, 
       store(t, elements, c, static_cast<float>(keep * old + (1 - keep) * current[c]));
     }
   };
-  const uint32_t sequence = sequence_.load(std::memory_order_relaxed);
-  sequence_.store(sequence + 1, std::memory_order_relaxed);
+  const uint32_t odd =
+      sequence_.load(std::memory_order_relaxed) | 1;  // it is odd already where a fork cut an update off
+  generation_.store(fork_generation(), std::memory_order_relaxed);
+  sequence_.store(odd, std::memory_order_release);
   update(moving_mean_.tensor(), mean);
   update(moving_variance_.tensor(), variance);
-  sequence_.store(sequence + 2, std::memory_order_release);
+  sequence_.store(odd + 1, std::memory_order_release);
 }
 
 void NormalizationState::begin(const NormalizationProblem& problem, size_t batch, const void* y) {
@@ -255,6 +259,14 @@ void NormalizationState::begin(const NormalizationProblem& problem, size_t batch
   if (new_affine.data()) affine_ = std::move(new_affine);
   batch_ = batch;
   shift_ = reinterpret_cast<uintptr_t>(y) % kAlignment / sizeof(float);
+  ready_ = false;
+}
+
+void NormalizationState::forget() noexcept {
+  new (&values_) Buffer;
+  new (&rstd_) Buffer;
+  new (&affine_) Buffer;
+  batch_ = shift_ = 0;
   ready_ = false;
 }
 

@@ -14,11 +14,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 
 #include "src/core/elements.h"
 #include "src/core/filter.h"
+#include "src/core/fork.h"
 #include "src/core/memory.h"
 #include "src/core/parallel.h"
 #include "src/core/tensor.h"
@@ -56,7 +56,8 @@ NormalizationProblem make_normalization_problem(BNNSFilterType type, const BNNSL
 // ---- for fused layers -------------------------------------------------------------------------------------------
 
 // gamma, beta and the moving statistics of a filter. Moving statistics are written by one training pass at a time (its
-// caller holds a lock) and read by any number of inference passes without one.
+// caller holds a lock) and read by any number of inference passes without one. A child that was forked during an update
+// has some of the values from before it and some from after it, and never waits for its end.
 class NormalizationParameters {
  public:
   NormalizationParameters(const NormalizationProblem& problem, const Options& options);
@@ -70,7 +71,8 @@ class NormalizationParameters {
 
  private:
   Parameter beta_, gamma_, moving_mean_, moving_variance_;
-  std::atomic<uint32_t> sequence_{0};  // odd while an update writes
+  std::atomic<uint32_t> sequence_{0};    // odd while an update writes
+  std::atomic<uint32_t> generation_{0};  // the process (fork_generation) of the last update
 };
 
 // What a training pass keeps for backward: x^ of every value, 1 / sqrt(variance + epsilon) of every set, and, of batch
@@ -84,6 +86,9 @@ class NormalizationState {
   // loop then writes whole lines of both.
   void begin(const NormalizationProblem& problem, size_t batch, const void* y);
   void complete() { ready_ = true; }
+  // In a child that was forked while a thread of the parent was writing here: begins anew. The buffers leak, since one
+  // may be half exchanged.
+  void forget() noexcept;
   // -1 (K21) unless a training pass on `batch` samples is the last one.
   void check_ready(size_t batch) const;
 
@@ -242,7 +247,7 @@ class NormalizationFilter final : public Filter {
   NormalizationProblem problem_;
   NormalizationParameters parameters_;
   ScratchShelf scratch_;
-  std::mutex mutex_;  // guards state_ and the moving statistics
+  ForkMutex mutex_;  // guards state_ and the moving statistics
   NormalizationState state_;
 };
 

@@ -46,7 +46,8 @@ void NormalizationFilter::apply(size_t batch, const void* in, size_t in_stride, 
   check_in_place_or_apart({p.x, in, call.x_stride, "in"}, {p.y, out, call.y_stride, "out"}, batch, kOp);
   if (!training) return normalization_forward(p, parameters_, call, scratch_, options_.n_threads);
 
-  const std::lock_guard lock(mutex_);
+  const ForkLock lock(mutex_);
+  if (!lock.intact()) state_.forget();
   state_.begin(p, batch, out);
   call.state = &state_;
   normalization_forward(p, parameters_, call, scratch_, options_.n_threads);
@@ -79,7 +80,8 @@ void NormalizationFilter::apply_backward(const NormalizationBackwardCall& call) 
     return;
   }
 
-  const std::lock_guard lock(mutex_);
+  const ForkLock lock(mutex_);
+  if (!lock.intact()) state_.forget();
   state_.check_ready(batch);
   dy = resolve_delta(call.out_delta, p.y, kOp, "out_delta");
   wanted.dy = &dy;

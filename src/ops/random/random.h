@@ -14,8 +14,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
+#include "src/core/fork.h"
 #include "src/core/memory.h"
 #include "src/core/tensor.h"
 #include "src/ops/random/aes.h"
@@ -59,7 +59,10 @@ class Generator {
   static constexpr uint64_t kMagic = 0x676e72534e4e4253;  // no filter and no text begins with it
   volatile uint64_t magic_ = kMagic;  // volatile: the store in retire() must survive dead-store elimination
   Options options_;
-  std::mutex mutex_;  // guards what follows
+  // In a child that was forked during a set_state the key may be half-written; seed and position are each whole.
+  void repair_after(const ForkLock& lock) noexcept;
+
+  ForkMutex mutex_;  // guards what follows
   uint64_t seed_;
   uint64_t position_ = 0;
   AesKey key_;

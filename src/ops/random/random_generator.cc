@@ -65,8 +65,13 @@ void WordStream::words(uint64_t index, size_t n, uint32_t* out) const noexcept {
 Generator::Generator(const Options& options, uint64_t seed) noexcept
     : options_(options), seed_(seed), key_(key_of_seed(seed)) {}
 
+void Generator::repair_after(const ForkLock& lock) noexcept {
+  if (!lock.intact()) key_ = key_of_seed(seed_);
+}
+
 WordStream Generator::take(uint64_t n) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const ForkLock lock(mutex_);
+  repair_after(lock);
   if (n > std::numeric_limits<uint64_t>::max() - position_) {
     fail_invalid("%s: the fill takes %llu words, but the generator has %llu left", kOp,
                  static_cast<unsigned long long>(n), static_cast<unsigned long long>(~position_));
@@ -79,7 +84,8 @@ WordStream Generator::take(uint64_t n) {
 void Generator::get_state(uint8_t state[kRandomStateBytes]) noexcept {
   uint64_t seed, position;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const ForkLock lock(mutex_);
+    repair_after(lock);
     seed = seed_;
     position = position_;
   }
@@ -98,7 +104,8 @@ void Generator::set_state(const uint8_t state[kRandomStateBytes]) {
   }
   const uint64_t seed = load_u64(copy + 8);
   const AesKey key = key_of_seed(seed);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const ForkLock lock(mutex_);
+  repair_after(lock);
   seed_ = seed;
   key_ = key;
   position_ = load_u64(copy + 16);

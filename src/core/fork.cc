@@ -1,0 +1,54 @@
+#include "src/core/fork.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace bnns {
+namespace {
+
+std::atomic<uint32_t> generation{1};
+
+// At load, when there is one thread and memory: a handler that is registered late misses forks, or is itself torn by
+// one.
+[[gnu::constructor]] void count_forks() noexcept {
+  pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+}
+
+}  // namespace
+
+uint32_t fork_generation() noexcept {
+  return generation.load(std::memory_order_relaxed);
+}
+
+void futex_wait(std::atomic<uint32_t>* word, uint32_t expected) noexcept {
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+}
+
+void futex_wake(std::atomic<uint32_t>* word) noexcept {
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+// A thread that had to wait takes the lock as awaited: others may still sleep, and its unlock must wake one of them.
+bool ForkMutex::lock_slowly(uint32_t seen) noexcept {
+  const uint32_t ours = fork_generation() << 2;
+  for (;;) {
+    const bool abandoned = seen != 0 && (seen & ~kStates) != ours;
+    if (seen == 0 || abandoned) {
+      if (word_.compare_exchange_weak(seen, ours | kAwaited, std::memory_order_acquire, std::memory_order_relaxed)) {
+        return !abandoned;
+      }
+    } else if (seen == (ours | kAwaited) ||
+               word_.compare_exchange_weak(seen, ours | kAwaited, std::memory_order_relaxed)) {
+      futex_wait(&word_, ours | kAwaited);
+      seen = word_.load(std::memory_order_relaxed);
+    }
+  }
+}
+
+void ForkMutex::wake() noexcept {
+  futex_wake(&word_);
+}
+
+}  // namespace bnns
