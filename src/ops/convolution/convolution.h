@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <string>
 
+#include "src/core/call_scratch.h"
 #include "src/core/filter.h"
 #include "src/core/parallel.h"
 #include "src/core/saturation.h"
@@ -100,24 +101,31 @@ class ConvolutionFilter final : public Filter {
   size_t bias_room_floats() const;
   WeightView weights(float* room) const;
   const float* bias(float* room) const;
-  // act(b + W X) into the target; the target's bias and activation are set by the caller.
-  void apply(size_t batch, const ImageSource& x, const ImageTarget& y, const WeightView& w);
-  void run_down(size_t batch, const ImageSource& source, const ImageTarget& target, const WeightView& w);
-  void run_up(size_t batch, const ImageSource& source, const ImageTarget& target, const WeightView& w);
+  // act(b + W X) into the target; the target's bias and activation are set by the caller. Up leases scratch phase by
+  // phase, so a call that must not fail half-way measures it first; down has it all before it writes.
+  void apply(size_t batch, const ImageSource& x, const ImageTarget& y, const WeightView& w, CallScratch& scratch);
+  void run_down(size_t batch, const ImageSource& source, const ImageTarget& target, const WeightView& w,
+                CallScratch& scratch);
+  void run_up(size_t batch, const ImageSource& source, const ImageTarget& target, const WeightView& w,
+              CallScratch& scratch);
   void run_winograd(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels, ptrdiff_t row_stride,
                     ptrdiff_t channel_stride, size_t batch, const ImageSource& source, const ImageTarget& target,
-                    const WeightView& w);
+                    const WeightView& w, CallScratch& scratch);
   // The same on pairs of bf16 (convolution_bf16.cc); false: not for these types, nothing done.
-  bool run_bf16(size_t batch, const ImageSource& source, const ImageTarget& target, bool up);
-  bool weight_gradient_bf16(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw);
-  void weight_gradient(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw);
-  void bias_gradient(size_t batch, const ImageSource& g, const Tensor& db);
+  uint32_t forward_key(size_t batch) const;
+  bool run_bf16(size_t batch, const ImageSource& source, const ImageTarget& target, bool up, CallScratch& scratch);
+  bool weight_gradient_bf16(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw,
+                            CallScratch& scratch);
+  void weight_gradient(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw,
+                       CallScratch& scratch);
+  void bias_gradient(size_t batch, const ImageSource& g, const Tensor& db, CallScratch& scratch);
   void forward_integer(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride) const;
-  void softmax_rows(size_t batch, const ImageSource& linear, const ImageTarget& y);
+  void softmax_rows(size_t batch, const ImageSource& linear, const ImageTarget& y, CallScratch& scratch);
 
   ConvolutionProblem problem_;
   Parameter weights_, bias_;
   ScratchShelf scratch_;
+  ScratchMemo forward_memo_, backward_memo_;
 };
 
 }  // namespace bnns

@@ -39,6 +39,11 @@ Tensor resolve_image_delta(const BNNSNDArrayDescriptor* d, const Tensor& like, c
   return result;
 }
 
+// What of a gradient decides about scratch.
+size_t delta_key(const BNNSNDArrayDescriptor* d, const Tensor& t) {
+  return d ? static_cast<size_t>(t.type) << 8 | size_t{t.accumulate} << 2 | size_t{t.dense} << 1 | 1 : 0;
+}
+
 }  // namespace
 
 struct ConvolutionFilter::Gradients {
@@ -104,14 +109,15 @@ ConvolutionFilter::Gradients ConvolutionFilter::check_backward(const BackwardCal
   return wanted;
 }
 
-void ConvolutionFilter::weight_gradient(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw) {
-  if (weight_gradient_bf16(batch, g, x, dw)) return;
+void ConvolutionFilter::weight_gradient(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw,
+                                        CallScratch& scratch) {
+  if (weight_gradient_bf16(batch, g, x, dw, scratch)) return;
   const ConvolutionProblem& p = problem_;
   const PatchAxis down_y = down_axis(p.map.y), down_x = down_axis(p.map.x);
   const bool direct = is_f32_in_place(dw);
   const bool all_taps = down_y.taps == p.map.y.kernel && down_x.taps == p.map.x.kernel;
   const bool empty = batch == 0 || down_y.taps == 0 || down_x.taps == 0;
-  ScratchShelf::Lease room(scratch_, direct ? 0 : dw.count * sizeof(float));
+  CallScratch::Lease room(scratch, direct ? 0 : dw.count * sizeof(float));
   WeightTarget target;
   const size_t first = weight_strides(p, dw, &target);
   target.data = direct ? static_cast<float*>(dw.data) + first : room.as<float>();
@@ -119,7 +125,7 @@ void ConvolutionFilter::weight_gradient(size_t batch, const ImageSource& g, cons
 
   // Weights that no pixel of the batch uses have a gradient of 0.
   if (empty && dw.accumulate) return;
-  if (empty || !all_taps) {
+  if ((empty || !all_taps) && !scratch.measuring()) {
     if (!direct) {
       std::fill_n(target.data, dw.count, 0.0f);
     } else if (!dw.accumulate) {
@@ -133,22 +139,22 @@ void ConvolutionFilter::weight_gradient(size_t batch, const ImageSource& g, cons
         static_cast<ptrdiff_t>(down_y.kernel_first) * target.y + static_cast<ptrdiff_t>(down_x.kernel_first) * target.x;
     const ImageSource &small = p.transposed ? x : g, &large = p.transposed ? g : x;
     if (is_depthwise(p.map)) {
-      depthwise_weights(p.map, batch, small, large, target, scratch_, options_.n_threads);
+      depthwise_weights(p.map, batch, small, large, target, scratch, options_.n_threads);
     } else if (is_winograd_gradient(p.map, batch)) {
       const WinogradWeightProduct product(p.map, batch, options_.n_threads);
-      ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
-      product.run(small, large, target, workspace.data());
+      CallScratch::Lease workspace(scratch, product.workspace_bytes());
+      if (!scratch.measuring()) product.run(small, large, target, workspace.data());
     } else if (lanes_accepts_weights(p.map)) {
-      lanes_weights(p.map, batch, small, large, target, scratch_, options_.n_threads);
+      lanes_weights(p.map, batch, small, large, target, scratch, options_.n_threads);
     } else if (few_accepts_weights(p.map)) {
-      few_weights(p.map, batch, small, large, target, scratch_, options_.n_threads);
+      few_weights(p.map, batch, small, large, target, scratch, options_.n_threads);
     } else {
       const WeightProduct product(p.map, batch, options_.n_threads);
-      ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
-      product.run(small, large, target, workspace.data());
+      CallScratch::Lease workspace(scratch, product.workspace_bytes());
+      if (!scratch.measuring()) product.run(small, large, target, workspace.data());
     }
   }
-  if (direct) return;
+  if (direct || scratch.measuring()) return;
   const float* value = room.as<float>();
   if (is_ordered(dw)) {
     const Elements elements(dw);
@@ -163,12 +169,13 @@ void ConvolutionFilter::weight_gradient(size_t batch, const ImageSource& g, cons
   });
 }
 
-void ConvolutionFilter::bias_gradient(size_t batch, const ImageSource& g, const Tensor& db) {
+void ConvolutionFilter::bias_gradient(size_t batch, const ImageSource& g, const Tensor& db, CallScratch& scratch) {
   const ConvolutionProblem& p = problem_;
   const Elements elements(db);
   const size_t width = p.y.size[0];
   const size_t threads = threads_for(options_.n_threads, p.outputs, batch * p.y.count * sizeof(float));
-  ScratchShelf::Lease room(scratch_, (round_up(p.outputs, 16) + threads * bias_gradient_room(width)) * sizeof(float));
+  CallScratch::Lease room(scratch, (round_up(p.outputs, 16) + threads * bias_gradient_room(width)) * sizeof(float));
+  if (scratch.measuring()) return;
   float* sums = elements.direct() ? static_cast<float*>(db.data) : room.as<float>();
   convolution_bias_gradient(g, batch, p.outputs, elements.direct() && db.accumulate, sums,
                             room.as<float>() + round_up(p.outputs, 16), threads);
@@ -197,7 +204,8 @@ void ConvolutionFilter::backward(const BackwardCall& call) {
     if (wanted.recompute) {
       ImageTarget linear{&g_tensor, g_room.data(), p.y.count};
       linear.bias = bias(room.as<float>());
-      apply(batch, x, linear, w());
+      CallScratch scratch(scratch_);  // nothing but scratch is written
+      apply(batch, x, linear, w(), scratch);
     }
     const size_t width = p.y.size[0], rows = batch * p.outputs * p.y.size[1];
     const size_t threads = threads_for(options_.n_threads, rows, batch * p.y.count * sizeof(float));
@@ -220,13 +228,18 @@ void ConvolutionFilter::backward(const BackwardCall& call) {
     g.y_tensor = &p.y, g.y = call.out, g.y_batch_stride = wanted.out_stride;
   }
 
-  if (call.weights_delta) weight_gradient(batch, g, x, wanted.dw);
-  if (call.bias_delta) bias_gradient(batch, g, wanted.db);
-  if (call.in_delta && batch > 0) {
-    const ImageTarget dx{&wanted.dx, wanted.dx.data, wanted.dx_stride, wanted.dx.accumulate};
-    if (run_bf16(batch, g, dx, !p.transposed)) return;
-    p.transposed ? run_down(batch, g, dx, w()) : run_up(batch, g, dx, w());
-  }
+  const uint32_t key = ScratchMemo::key({batch, static_cast<size_t>(isa()), default_threads(),
+                                         delta_key(call.in_delta, wanted.dx), delta_key(call.weights_delta, wanted.dw),
+                                         delta_key(call.bias_delta, wanted.db), delta_key(call.out_delta, wanted.dy)});
+  CallScratch::run(scratch_, backward_memo_, key, [&](CallScratch& scratch) {
+    if (call.weights_delta) weight_gradient(batch, g, x, wanted.dw, scratch);
+    if (call.bias_delta) bias_gradient(batch, g, wanted.db, scratch);
+    if (call.in_delta && batch > 0) {
+      const ImageTarget dx{&wanted.dx, wanted.dx.data, wanted.dx_stride, wanted.dx.accumulate};
+      if (run_bf16(batch, g, dx, !p.transposed, scratch)) return;
+      p.transposed ? run_down(batch, g, dx, w(), scratch) : run_up(batch, g, dx, w(), scratch);
+    }
+  });
 }
 
 }  // namespace bnns

@@ -35,7 +35,8 @@ bool is_strided(const Tensor& w) {
 
 }  // namespace
 
-bool ConvolutionFilter::run_bf16(size_t batch, const ImageSource& source, const ImageTarget& target, bool up) {
+bool ConvolutionFilter::run_bf16(size_t batch, const ImageSource& source, const ImageTarget& target, bool up,
+                                 CallScratch& scratch) {
   const ConvolutionMap& m = problem_.map;
   const Tensor& tensor = weights_.tensor();
   const Isa set = isa();
@@ -52,13 +53,13 @@ bool ConvolutionFilter::run_bf16(size_t batch, const ImageSource& source, const 
     for (size_t rx = 0; rx < (up ? std::min(m.x.stride, m.x.large) : 1); ++rx) {
       const PatchAxis y = up ? up_axis(m.y, ry) : down_axis(m.y), x = up ? up_axis(m.x, rx) : down_axis(m.x);
       if (y.taps == 0 || x.taps == 0) {
-        fill_without_taps(y, x, batch, m.groups * rows, target, options_.n_threads);
+        if (!scratch.measuring()) fill_without_taps(y, x, batch, m.groups * rows, target, options_.n_threads);
         continue;
       }
       const ptrdiff_t row_stride = up ? w.large : w.small, channel_stride = up ? w.small : w.large;
       const auto run = [&](const auto& product) {
-        ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
-        product.run(source, workspace.data());
+        CallScratch::Lease workspace(scratch, product.workspace_bytes());
+        if (!scratch.measuring()) product.run(source, workspace.data());
       };
       if (const PairStepsKernel kernel = pair_steps_kernel(set); kernel && PairStepProduct::accepts(y, x, channels)) {
         run(PairStepProduct(y, x, m.groups, rows, channels, w, row_stride, channel_stride, batch, target, kernel,
@@ -72,8 +73,8 @@ bool ConvolutionFilter::run_bf16(size_t batch, const ImageSource& source, const 
   return true;
 }
 
-bool ConvolutionFilter::weight_gradient_bf16(size_t batch, const ImageSource& g, const ImageSource& x,
-                                             const Tensor& dw) {
+bool ConvolutionFilter::weight_gradient_bf16(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw,
+                                             CallScratch& scratch) {
   const ConvolutionMap& m = problem_.map;
   const Isa set = isa();
   const bool bf16 = dw.type == BNNSDataTypeBFloat16;
@@ -91,7 +92,8 @@ bool ConvolutionFilter::weight_gradient_bf16(size_t batch, const ImageSource& g,
   }
   target.accumulate = dw.accumulate;
   const auto run = [&](const auto& product) {
-    ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
+    CallScratch::Lease workspace(scratch, product.workspace_bytes());
+    if (scratch.measuring()) return;
     product.run(problem_.transposed ? x : g, problem_.transposed ? g : x, target, workspace.data());
   };
   if (const PairStepsKernel kernel = pair_steps_kernel(set); kernel && PairWeightSteps::accepts(m)) {

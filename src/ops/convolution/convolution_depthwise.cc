@@ -103,12 +103,13 @@ SinkParts depthwise_sink_parts(const PatchAxis& y, const PatchAxis& x) {
 }
 
 void depthwise_down(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                    const WeightView& w, ScratchShelf& scratch, size_t threads) {
+                    const WeightView& w, CallScratch& scratch, size_t threads) {
   if (depthwise_tile_down(map, batch, source, target, w, scratch, threads)) return;
   const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
   const size_t tasks = batch * map.groups, floats = plane_floats(y, x);
   threads = threads_for(threads, tasks, tasks * (map.y.large * map.x.large + y.pixels * x.pixels) * sizeof(float));
-  ScratchShelf::Lease room(scratch, scratch_bytes(threads, floats));
+  CallScratch::Lease room(scratch, scratch_bytes(threads, floats));
+  if (scratch.measuring()) return;
   parallel_for(tasks, threads, [&](size_t task, size_t worker) {
     const size_t c = task % map.groups;
     run_plane(y, x, task / map.groups, c, source, target, w.data + static_cast<ptrdiff_t>(c) * w.group, w,
@@ -117,22 +118,23 @@ void depthwise_down(const ConvolutionMap& map, size_t batch, const ImageSource& 
 }
 
 void depthwise_up(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                  const WeightView& w, ScratchShelf& scratch, size_t threads) {
+                  const WeightView& w, CallScratch& scratch, size_t threads) {
   if (depthwise_tile_up(map, batch, source, target, w, scratch, threads)) return;
   const size_t phases_y = std::min(map.y.stride, map.y.large), phases_x = std::min(map.x.stride, map.x.large);
   size_t floats = 0;
   for (size_t p = 0; p < phases_y * phases_x; ++p) {
     const PatchAxis y = up_axis(map.y, p / phases_x), x = up_axis(map.x, p % phases_x);
-    if (y.taps == 0 || x.taps == 0) {
-      fill_without_taps(y, x, batch, map.groups, target, threads);
-    } else {
-      floats = std::max(floats, plane_floats(y, x));
-    }
+    if (y.taps != 0 && x.taps != 0) floats = std::max(floats, plane_floats(y, x));
   }
   const size_t tasks = batch * map.groups;
   threads =
       threads_for(threads, tasks, tasks * (map.y.large * map.x.large + map.y.small * map.x.small) * sizeof(float));
-  ScratchShelf::Lease room(scratch, scratch_bytes(threads, floats));
+  CallScratch::Lease room(scratch, scratch_bytes(threads, floats));
+  if (scratch.measuring()) return;
+  for (size_t p = 0; p < phases_y * phases_x; ++p) {
+    const PatchAxis y = up_axis(map.y, p / phases_x), x = up_axis(map.x, p % phases_x);
+    if (y.taps == 0 || x.taps == 0) fill_without_taps(y, x, batch, map.groups, target, threads);
+  }
   parallel_for(tasks, threads, [&](size_t task, size_t worker) {
     const size_t c = task % map.groups;
     for (size_t p = 0; p < phases_y * phases_x; ++p) {
@@ -146,14 +148,15 @@ void depthwise_up(const ConvolutionMap& map, size_t batch, const ImageSource& so
 
 // A task owns a channel and walks the batch in order.
 void depthwise_weights(const ConvolutionMap& map, size_t batch, const ImageSource& small, const ImageSource& large,
-                       const WeightTarget& target, ScratchShelf& scratch, size_t threads) {
+                       const WeightTarget& target, CallScratch& scratch, size_t threads) {
   if (depthwise_tile_weights(map, batch, small, large, target, scratch, threads)) return;
   const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
   const size_t taps = y.taps * x.taps, step = rows_at_a_time(y, x);
   const size_t sums_floats = round_up(2 * taps, 16), stage = round_up(step * x.pixels + 2 * x.pixels, 16);
   const size_t floats = sums_floats + PhaseTaps::floats(taps) + slab_room(y, x) + stage;
   threads = threads_for(threads, map.groups, batch * map.groups * map.y.large * map.x.large * sizeof(float));
-  ScratchShelf::Lease room(scratch, scratch_bytes(threads, floats));
+  CallScratch::Lease room(scratch, scratch_bytes(threads, floats));
+  if (scratch.measuring()) return;
   const bool dense = small.plain();
   parallel_for(map.groups, threads, [&](size_t c, size_t worker) {
     float* own = room.as<float>() + worker * floats;

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "src/core/memory.h"
+#include "src/core/call_scratch.h"
 #include "src/ops/convolution/convolution_map.h"
 #include "src/ops/convolution/convolution_product.h"
 #include "src/ops/convolution/convolution_weights.h"
@@ -18,11 +18,11 @@ inline bool is_depthwise(const ConvolutionMap& map) {
 
 // The maps of convolution_map.h for groups of one channel. Scratch: one slab, at most 256 KB or one row, per thread.
 void depthwise_down(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                    const WeightView& w, ScratchShelf& scratch, size_t threads);
+                    const WeightView& w, CallScratch& scratch, size_t threads);
 void depthwise_up(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                  const WeightView& w, ScratchShelf& scratch, size_t threads);
+                  const WeightView& w, CallScratch& scratch, size_t threads);
 void depthwise_weights(const ConvolutionMap& map, size_t batch, const ImageSource& small, const ImageSource& large,
-                       const WeightTarget& target, ScratchShelf& scratch, size_t threads);
+                       const WeightTarget& target, CallScratch& scratch, size_t threads);
 
 // Rows that make a part for a sink, and the parts.
 size_t depthwise_sink_rows(size_t width);

@@ -102,7 +102,7 @@ struct BandPlan {
 };
 template <class Rows, class Kernel>
 void run_bands(const BandPlan& plan, const ConvolutionMap& map, size_t batch, const ImageSource& source,
-               const ImageTarget& target, const WeightView& w, ScratchShelf& scratch, size_t threads, Rows&& rows_of,
+               const ImageTarget& target, const WeightView& w, CallScratch& scratch, size_t threads, Rows&& rows_of,
                Kernel&& kernel) {
   const BandTarget out(target, plan.width);
   const bool together = out.direct() && source.plain() && plan.band >= plan.height;
@@ -115,7 +115,8 @@ void run_bands(const BandPlan& plan, const ConvolutionMap& map, size_t batch, co
   const size_t zeros_floats = round_up(plan.source_width, 16);
   const size_t floats = source_room + (stream ? pieces.floats(plan.height, plan.width) : out.room(plan.band));
   threads = threads_for_planes(threads, map, batch);
-  ScratchShelf::Lease room(scratch, scratch_bytes(threads, floats, zeros_floats));
+  CallScratch::Lease room(scratch, scratch_bytes(threads, floats, zeros_floats));
+  if (scratch.measuring()) return;
   const float* zeros = std::fill_n(room.as<float>(), zeros_floats, 0.0f) - zeros_floats;
   for_each_group(
       batch, map.groups, plan.height * plan.width, stream ? kStreamTaskFloats : kTaskFloats, threads,
@@ -160,7 +161,7 @@ void run_bands(const BandPlan& plan, const ConvolutionMap& map, size_t batch, co
 
 // A map with one phase.
 bool run_window(const PatchAxis& y, const PatchAxis& x, const ConvolutionMap& map, size_t batch,
-                const ImageSource& source, const ImageTarget& target, const WeightView& w, ScratchShelf& scratch,
+                const ImageSource& source, const ImageTarget& target, const WeightView& w, CallScratch& scratch,
                 size_t threads) {
   WindowAxis wy, wx;
   if (y.step != x.step || !window_axis(y, &wy) || !window_axis(x, &wx)) return false;
@@ -202,12 +203,12 @@ bool spread_axis(const ConvolutionAxis& a, WindowAxis (&phase)[2], size_t (&taps
 }  // namespace
 
 bool depthwise_tile_down(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                         const WeightView& w, ScratchShelf& scratch, size_t threads) {
+                         const WeightView& w, CallScratch& scratch, size_t threads) {
   return run_window(down_axis(map.y), down_axis(map.x), map, batch, source, target, w, scratch, threads);
 }
 
 bool depthwise_tile_up(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                       const WeightView& w, ScratchShelf& scratch, size_t threads) {
+                       const WeightView& w, CallScratch& scratch, size_t threads) {
   if (map.y.stride == 1 && map.x.stride == 1) {
     return run_window(up_axis(map.y, 0), up_axis(map.x, 0), map, batch, source, target, w, scratch, threads);
   }

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-#include "src/core/memory.h"
+#include "src/core/call_scratch.h"
 #include "src/core/parallel.h"
 #include "src/ops/convolution/convolution_map.h"
 #include "src/ops/convolution/convolution_slab.h"
@@ -17,11 +17,11 @@ namespace bnns {
 // Each runs the map and returns true, or does nothing and returns false where it is not for it. Scratch per thread: a
 // band of source rows and one of target rows, 256 KB or a few rows each, or nothing for plain f32.
 bool depthwise_tile_down(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                         const WeightView& w, ScratchShelf& scratch, size_t threads);
+                         const WeightView& w, CallScratch& scratch, size_t threads);
 bool depthwise_tile_up(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                       const WeightView& w, ScratchShelf& scratch, size_t threads);
+                       const WeightView& w, CallScratch& scratch, size_t threads);
 bool depthwise_tile_weights(const ConvolutionMap& map, size_t batch, const ImageSource& small, const ImageSource& large,
-                            const WeightTarget& target, ScratchShelf& scratch, size_t threads);
+                            const WeightTarget& target, CallScratch& scratch, size_t threads);
 
 // ---- kernels ------------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ constexpr size_t kDotSamples = 2, kSmallPlane = 256;
 // A task owns a few channels and walks the batch in order. Bands follow from the shape, so every layout has the same
 // sums.
 bool depthwise_tile_weights(const ConvolutionMap& map, size_t batch, const ImageSource& small, const ImageSource& large,
-                            const WeightTarget& target, ScratchShelf& scratch, size_t threads) {
+                            const WeightTarget& target, CallScratch& scratch, size_t threads) {
   const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
   WindowAxis wy, wx;
   if (y.step != x.step || !window_axis(y, &wy) || !window_axis(x, &wx)) return false;
@@ -32,7 +32,8 @@ bool depthwise_tile_weights(const ConvolutionMap& map, size_t batch, const Image
   constexpr size_t kLanes = 9 * kDepthwiseLanes, kSums = 32;  // floats per channel: lanes, nine doubles
   const size_t floats = channels * (kLanes + kSums) + large_room + small_room;
   threads = std::min(tasks, threads_for_planes(threads, map, batch));
-  ScratchShelf::Lease room(scratch, scratch_bytes(threads, floats, zeros_floats));
+  CallScratch::Lease room(scratch, scratch_bytes(threads, floats, zeros_floats));
+  if (scratch.measuring()) return true;
   std::fill_n(room.as<float>(), zeros_floats, 0.0f);
   DepthwiseWindow window = make_window(y, wy, wx, large);
   window.zeros = room.as<float>(), window.sample_stride = large.batch_stride;

@@ -136,7 +136,7 @@ SinkParts few_sink_parts(const PatchAxis& y, const PatchAxis& x, size_t rows, si
 
 void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
                  const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
-                 const ImageSource& source, const ImageTarget& target, ScratchShelf& scratch, size_t threads) {
+                 const ImageSource& source, const ImageTarget& target, CallScratch& scratch, size_t threads) {
   if (!target.sink && few_scatter_accepts(y, x, rows, channels, batch)) {
     return few_scatter(y, x, groups, rows, channels, weights, row_stride, channel_stride, batch, source, target,
                        scratch, threads);
@@ -169,7 +169,8 @@ void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
   const size_t dense_stride = slab.rows * width;
   const size_t own_floats =
       slab_floats + slab.room_floats(x) + rows * flat_stride + (direct ? 0 : round_up(rows * dense_stride, 16));
-  ScratchShelf::Lease room(scratch, scratch_bytes(threads, own_floats, a_floats + offset_floats));
+  CallScratch::Lease room(scratch, scratch_bytes(threads, own_floats, a_floats + offset_floats));
+  if (scratch.measuring()) return;
   float* const a = room.as<float>();
   auto* const offset = reinterpret_cast<ptrdiff_t*>(a + a_floats);
   for (size_t t = 0; t < taps; ++t) offset[t] = slab.tap_offset(y, x, t);

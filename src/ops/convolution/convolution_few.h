@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <cstdlib>
 
+#include "src/core/call_scratch.h"
 #include "src/core/checked.h"
-#include "src/core/memory.h"
 #include "src/core/parallel.h"
 #include "src/ops/convolution/convolution_map.h"
 #include "src/ops/convolution/convolution_slab.h"
@@ -25,30 +25,30 @@ bool few_accepts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t cha
 // The patch map, with the arguments of PatchProduct. Scratch: 1.5 MB per thread at most, and the weights once.
 void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
                  const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
-                 const ImageSource& source, const ImageTarget& target, ScratchShelf& scratch, size_t threads);
+                 const ImageSource& source, const ImageTarget& target, CallScratch& scratch, size_t threads);
 // The same from the side of the source, where it is much smaller than the target (a kernel without padding, backward):
 // every tap's product with the source plane is added where it belongs, and no sum meets the zeros around. Not for
 // sinks.
 bool few_scatter_accepts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels, size_t batch);
 void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
                  const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
-                 const ImageSource& source, const ImageTarget& target, ScratchShelf& scratch, size_t threads);
+                 const ImageSource& source, const ImageTarget& target, CallScratch& scratch, size_t threads);
 // The same for one or two target channels: a load of the source then serves all taps of a row instead of one or two
 // channels. Not for sinks.
 bool few_fold_accepts(const PatchAxis& x, size_t rows);
 void few_fold(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
               const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
-              const ImageSource& source, const ImageTarget& target, ScratchShelf& scratch, size_t threads);
+              const ImageSource& source, const ImageTarget& target, CallScratch& scratch, size_t threads);
 // The map up over strides of 2 with few channels of the large image: all phases on one slab. Not for sinks.
 bool few_phases_accepts(const ConvolutionMap& map, size_t batch);
 void few_phases(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                const WeightView& w, ScratchShelf& scratch, size_t threads);
+                const WeightView& w, CallScratch& scratch, size_t threads);
 SinkParts few_sink_parts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels, size_t batch);
 
 // The weight gradient, with few channels of the small image.
 bool few_accepts_weights(const ConvolutionMap& map);
 void few_weights(const ConvolutionMap& map, size_t batch, const ImageSource& small, const ImageSource& large,
-                 const WeightTarget& target, ScratchShelf& scratch, size_t threads);
+                 const WeightTarget& target, CallScratch& scratch, size_t threads);
 
 // ---- the slab, for both -------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ bool few_fold_accepts(const PatchAxis& x, size_t rows) {
 // padded source. Then the planes are folded, column kx of taps shifted by kx.
 void few_fold(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
               const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
-              const ImageSource& source, const ImageTarget& target, ScratchShelf& scratch, size_t threads) {
+              const ImageSource& source, const ImageTarget& target, CallScratch& scratch, size_t threads) {
   const FewSlab slab(y, x, channels, false, batch);
   const size_t row_blocks = div_up(y.pixels, slab.rows), width = x.pixels, depth = channels * y.taps * x.taps;
   threads = threads_for(threads, batch * groups * row_blocks, batch * groups * rows * depth * y.pixels * width / 2);
@@ -23,7 +23,8 @@ void few_fold(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows
   const size_t slab_floats = slab.floats(channels), plane = round_up(slab.rows * slab.length, 16) + 16;
   const size_t out_floats = round_up(slab.rows * width, 16);
   const size_t own_floats = slab_floats + slab.room_floats(x) + x.taps * plane + out_floats;
-  ScratchShelf::Lease room(scratch, scratch_bytes(threads, own_floats, a_floats + offset_floats));
+  CallScratch::Lease room(scratch, scratch_bytes(threads, own_floats, a_floats + offset_floats));
+  if (scratch.measuring()) return;
   float* const a = room.as<float>();
   auto* const offset = reinterpret_cast<ptrdiff_t*>(a + a_floats);
   const ptrdiff_t below = y.tap < 0 ? (static_cast<ptrdiff_t>(y.taps) - 1) * -y.tap : 0;

@@ -59,7 +59,7 @@ bool few_phases_accepts(const ConvolutionMap& map, size_t batch) {
 // A task fills the slab for some rows of the small image, and makes the target rows of both phases from it, all four
 // sums of some pixels while these are in L1; the phases of a row are stored interleaved.
 void few_phases(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                const WeightView& w, ScratchShelf& scratch, size_t threads) {
+                const WeightView& w, CallScratch& scratch, size_t threads) {
   const PatchAxis y[] = {up_axis(map.y, 0), up_axis(map.y, 1)}, x[] = {up_axis(map.x, 0), up_axis(map.x, 1)};
   const PatchAxis all_y = unite(y[0], y[1]), all_x = unite(x[0], x[1]);
   const size_t rows = map.large_channels, channels = map.small_channels, groups = map.groups, width = all_x.pixels;
@@ -72,7 +72,8 @@ void few_phases(const ConvolutionMap& map, size_t batch, const ImageSource& sour
   const size_t slab_floats = slab.floats(channels), flat_stride = round_up(slab.flat, 16) + 16;
   const size_t own_floats =
       slab_floats + slab.room_floats(all_x) + kPhases * kPhases * rows * flat_stride + round_up(2 * width, 16);
-  ScratchShelf::Lease room(scratch, scratch_bytes(threads, own_floats, a_floats + offset_floats));
+  CallScratch::Lease room(scratch, scratch_bytes(threads, own_floats, a_floats + offset_floats));
+  if (scratch.measuring()) return;
   float* const a = room.as<float>();
   auto* const offset = reinterpret_cast<ptrdiff_t*>(a + a_floats);
 

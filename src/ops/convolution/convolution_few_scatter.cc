@@ -57,7 +57,7 @@ bool few_scatter_accepts(const PatchAxis& y, const PatchAxis& x, size_t rows, si
 // once, ky rows further down for row ky of taps.
 void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
                  const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
-                 const ImageSource& source, const ImageTarget& target, ScratchShelf& scratch, size_t threads) {
+                 const ImageSource& source, const ImageTarget& target, CallScratch& scratch, size_t threads) {
   const size_t height = y.extent, width = x.extent;
   const size_t samples = samples_of_block(height, width, channels, batch);
   const size_t length = samples * width, flat = height * length, blocks = batch / samples;
@@ -83,7 +83,8 @@ void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
                g_floats = channels * g_stride + FewSlab::kSlack + round_up(2 * width, 16);
   const size_t planes_floats = round_up(together * x.taps * plane, 16), out_floats = round_up(y.pixels * x.pixels, 16);
   const size_t own_floats = g_floats + planes_floats + out_floats;
-  ScratchShelf::Lease room(scratch, scratch_bytes(threads, own_floats, a_floats + offset_floats));
+  CallScratch::Lease room(scratch, scratch_bytes(threads, own_floats, a_floats + offset_floats));
+  if (scratch.measuring()) return;
   float* const a = room.as<float>();
   auto* const offset = reinterpret_cast<ptrdiff_t*>(a + a_floats);
   for (size_t j = 0; j < y.taps; ++j) offset[j] = -static_cast<ptrdiff_t>(j * length);

@@ -26,7 +26,7 @@ bool few_accepts_weights(const ConvolutionMap& map) {
 // A task takes a slice of all blocks (samples and rows of them) for one group. Slices follow from the shape and are
 // added in order.
 void few_weights(const ConvolutionMap& map, size_t batch, const ImageSource& small, const ImageSource& large,
-                 const WeightTarget& target, ScratchShelf& scratch, size_t threads) {
+                 const WeightTarget& target, CallScratch& scratch, size_t threads) {
   const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
   const size_t rows = map.small_channels, channels = map.large_channels, taps = y.taps * x.taps;
   const size_t columns = channels * taps, width = x.pixels;
@@ -46,7 +46,8 @@ void few_weights(const ConvolutionMap& map, size_t batch, const ImageSource& sma
   const size_t g_stride = round_up(slab.flat, 16), slab_floats = slab.floats(channels);
   const size_t g_floats = dense ? 0 : rows * g_stride + round_up(2 * width, 16);
   const size_t own_floats = 16 * part_sums + slab_floats + slab.room_floats(x) + g_floats;
-  ScratchShelf::Lease room(scratch, scratch_bytes(threads, own_floats, offset_floats + slice_floats));
+  CallScratch::Lease room(scratch, scratch_bytes(threads, own_floats, offset_floats + slice_floats));
+  if (scratch.measuring()) return;
   auto* const offset = room.as<ptrdiff_t>();
   float* const sliced = room.as<float>() + offset_floats;
   for (size_t i = 0; i < columns; ++i) {

@@ -51,36 +51,38 @@ const float* ConvolutionFilter::bias(float* room) const {
 }
 
 void ConvolutionFilter::run_down(size_t batch, const ImageSource& source, const ImageTarget& target,
-                                 const WeightView& w) {
+                                 const WeightView& w, CallScratch& scratch) {
   const ConvolutionMap& m = problem_.map;
   const PatchAxis y = down_axis(m.y), x = down_axis(m.x);
   if (y.taps == 0 || x.taps == 0) {
+    if (scratch.measuring()) return;
     return fill_without_taps(y, x, batch, m.groups * m.small_channels, target, options_.n_threads);
   }
-  if (is_depthwise(m)) return depthwise_down(m, batch, source, target, w, scratch_, options_.n_threads);
+  if (is_depthwise(m)) return depthwise_down(m, batch, source, target, w, scratch, options_.n_threads);
   if (is_winograd(y, x, m.groups, m.small_channels, m.large_channels, batch)) {
-    return run_winograd(y, x, m.small_channels, m.large_channels, w.small, w.large, batch, source, target, w);
+    return run_winograd(y, x, m.small_channels, m.large_channels, w.small, w.large, batch, source, target, w, scratch);
   }
-  if (!target.sink && lanes_accepts(m)) return lanes_down(m, batch, source, target, w, scratch_, options_.n_threads);
+  if (!target.sink && lanes_accepts(m)) return lanes_down(m, batch, source, target, w, scratch, options_.n_threads);
   if (few_accepts(y, x, m.small_channels, m.large_channels, batch)) {
     return few_patches(y, x, m.groups, m.small_channels, m.large_channels, w, w.small, w.large, batch, source, target,
-                       scratch_, options_.n_threads);
+                       scratch, options_.n_threads);
   }
   const PatchProduct product(y, x, m.groups, m.small_channels, m.large_channels, w, w.small, w.large, batch, target,
                              options_.n_threads);
-  ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
+  CallScratch::Lease workspace(scratch, product.workspace_bytes());
+  if (scratch.measuring()) return;
   product.run(source, workspace.data());
 }
 
-void ConvolutionFilter::run_up(size_t batch, const ImageSource& source, const ImageTarget& target,
-                               const WeightView& w) {
+void ConvolutionFilter::run_up(size_t batch, const ImageSource& source, const ImageTarget& target, const WeightView& w,
+                               CallScratch& scratch) {
   const ConvolutionMap& m = problem_.map;
-  if (is_depthwise(m)) return depthwise_up(m, batch, source, target, w, scratch_, options_.n_threads);
+  if (is_depthwise(m)) return depthwise_up(m, batch, source, target, w, scratch, options_.n_threads);
   if (!target.sink && winograd_scatter_accepts(m, batch)) {
-    return winograd_scatter(m, batch, source, target, w, scratch_, options_.n_threads);
+    return winograd_scatter(m, batch, source, target, w, scratch, options_.n_threads);
   }
   if (!target.sink && few_phases_accepts(m, batch)) {
-    return few_phases(m, batch, source, target, w, scratch_, options_.n_threads);
+    return few_phases(m, batch, source, target, w, scratch, options_.n_threads);
   }
   const auto product = [&](const PatchAxis& y, const PatchAxis& x) {
     return PatchProduct(y, x, m.groups, m.large_channels, m.small_channels, w, w.large, w.small, batch, target,
@@ -99,7 +101,8 @@ void ConvolutionFilter::run_up(size_t batch, const ImageSource& source, const Im
     if (y.taps == 0) {
       PatchAxis whole;
       whole.pixels = m.x.large;
-      fill_without_taps(y, whole, batch, m.groups * m.large_channels, target, options_.n_threads);
+      if (!scratch.measuring())
+        fill_without_taps(y, whole, batch, m.groups * m.large_channels, target, options_.n_threads);
       continue;
     }
     // Two phases make whole rows. Where they cannot, which depends on the threads too, they are products all the same.
@@ -112,43 +115,48 @@ void ConvolutionFilter::run_up(size_t batch, const ImageSource& source, const Im
       if (x1.taps != 0) odd.emplace(product(y, x1));
       const PatchProduct *a = even ? &*even : nullptr, *b = odd ? &*odd : nullptr;
       if ((a || b) && PatchProduct::can_pair(a, b)) {
-        ScratchShelf::Lease workspace(scratch_, PatchProduct::pair_bytes(a, b));
+        CallScratch::Lease workspace(scratch, PatchProduct::pair_bytes(a, b));
         filled = ry + 1 < std::min(m.y.stride, m.y.large) && up_axis(m.y, ry + 1).taps == 0;
-        PatchProduct::run_pair(a, b, filled, source, workspace.data());
+        if (!scratch.measuring()) PatchProduct::run_pair(a, b, filled, source, workspace.data());
         continue;
       }
     }
     for (size_t rx = 0; rx < std::min(m.x.stride, m.x.large); ++rx) {
       const PatchAxis x = up_axis(m.x, rx);
       if (x.taps == 0) {
-        fill_without_taps(y, x, batch, m.groups * m.large_channels, target, options_.n_threads);
+        if (!scratch.measuring())
+          fill_without_taps(y, x, batch, m.groups * m.large_channels, target, options_.n_threads);
         continue;
       }
       if (is_winograd(y, x, m.groups, m.large_channels, m.small_channels, batch)) {
-        return run_winograd(y, x, m.large_channels, m.small_channels, w.large, w.small, batch, source, target, w);
+        return run_winograd(y, x, m.large_channels, m.small_channels, w.large, w.small, batch, source, target, w,
+                            scratch);
       }
       if (!pair && few(y, x)) {
         few_patches(y, x, m.groups, m.large_channels, m.small_channels, w, w.large, w.small, batch, source, target,
-                    scratch_, options_.n_threads);
+                    scratch, options_.n_threads);
         continue;
       }
       const PatchProduct phase = product(y, x);
-      ScratchShelf::Lease workspace(scratch_, phase.workspace_bytes());
-      phase.run(source, workspace.data());
+      CallScratch::Lease workspace(scratch, phase.workspace_bytes());
+      if (!scratch.measuring()) phase.run(source, workspace.data());
     }
   }
 }
 
 void ConvolutionFilter::run_winograd(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels,
                                      ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
-                                     const ImageSource& source, const ImageTarget& target, const WeightView& w) {
+                                     const ImageSource& source, const ImageTarget& target, const WeightView& w,
+                                     CallScratch& scratch) {
   const WinogradProduct product(y, x, rows, channels, w, row_stride, channel_stride, batch, target, options_.n_threads);
-  ScratchShelf::Lease workspace(scratch_, product.workspace_bytes());
+  CallScratch::Lease workspace(scratch, product.workspace_bytes());
+  if (scratch.measuring()) return;
   product.run(source, workspace.data());
 }
 
-void ConvolutionFilter::apply(size_t batch, const ImageSource& x, const ImageTarget& y, const WeightView& w) {
-  problem_.transposed ? run_up(batch, x, y, w) : run_down(batch, x, y, w);
+void ConvolutionFilter::apply(size_t batch, const ImageSource& x, const ImageTarget& y, const WeightView& w,
+                              CallScratch& scratch) {
+  problem_.transposed ? run_up(batch, x, y, w, scratch) : run_down(batch, x, y, w, scratch);
 }
 
 SinkParts ConvolutionFilter::sink_parts(size_t batch) const {
@@ -190,25 +198,38 @@ void ConvolutionFilter::forward(size_t batch, const void* in, size_t in_stride, 
   y.sink = sink;
   if (!p.activation.is_rowwise()) {
     y.activation = p.activation;
-    if (run_bf16(batch, x, y, p.transposed)) return;
-    return apply(batch, x, y, weights(room.as<float>()));
+    const auto pass = [&](CallScratch& scratch) {
+      if (run_bf16(batch, x, y, p.transposed, scratch)) return;
+      apply(batch, x, y, weights(room.as<float>()), scratch);
+    };
+    if (p.transposed) return CallScratch::run(scratch_, forward_memo_, forward_key(batch), pass);
+    CallScratch scratch(scratch_);
+    return pass(scratch);
   }
   // Row-wise: y first takes the linear values; a type that would round them leaves that to scratch.
   const bool rounds = p.y.type != BNNSDataTypeFloat32;
   const Tensor dense = dense_image(p.y);
-  ScratchShelf::Lease values(scratch_, rounds ? batch_bytes(batch, dense.count, dense, p.op(), "out_stride") : 0);
-  const ImageTarget linear = rounds ? ImageTarget{&dense, values.data(), dense.count, false, y.bias}
-                                    : ImageTarget{&p.y, out, out_stride, false, y.bias};
-  apply(batch, x, linear, weights(room.as<float>()));
-  softmax_rows(batch, {linear.tensor, linear.data, linear.batch_stride}, y);
+  CallScratch::run(scratch_, forward_memo_, forward_key(batch), [&](CallScratch& scratch) {
+    CallScratch::Lease values(scratch, rounds ? batch_bytes(batch, dense.count, dense, p.op(), "out_stride") : 0);
+    const ImageTarget linear = rounds ? ImageTarget{&dense, values.data(), dense.count, false, y.bias}
+                                      : ImageTarget{&p.y, out, out_stride, false, y.bias};
+    apply(batch, x, linear, weights(room.as<float>()), scratch);
+    softmax_rows(batch, {linear.tensor, linear.data, linear.batch_stride}, y, scratch);
+  });
+}
+
+uint32_t ConvolutionFilter::forward_key(size_t batch) const {
+  return ScratchMemo::key({batch, static_cast<size_t>(isa()), default_threads()});
 }
 
 // A fused softmax runs along o_desc.size[0], the rows of the image (K10).
-void ConvolutionFilter::softmax_rows(size_t batch, const ImageSource& linear, const ImageTarget& y) {
+void ConvolutionFilter::softmax_rows(size_t batch, const ImageSource& linear, const ImageTarget& y,
+                                     CallScratch& scratch) {
   const ConvolutionProblem& p = problem_;
   const size_t width = p.y.size[0], height = p.y.size[1], tasks = batch * p.outputs;
   const size_t threads = threads_for(options_.n_threads, tasks, tasks * width * height * sizeof(float));
-  ScratchShelf::Lease room(scratch_, threads * 2 * width * sizeof(float));
+  CallScratch::Lease room(scratch, threads * 2 * width * sizeof(float));
+  if (scratch.measuring()) return;
   parallel_for(tasks, threads, [&](size_t task, size_t worker) {
     float* own = room.as<float>() + worker * 2 * width;
     for (size_t row = 0; row < height; ++row) {

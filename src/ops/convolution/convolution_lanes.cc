@@ -132,7 +132,7 @@ class LanesTarget {
 // which no sum depends on. The sums of a panel leave while those of the next one are made, half of them at a time:
 // stores that go around the caches take as long as a good part of the sums, but nobody waits for them.
 void lanes_down(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                const WeightView& w, ScratchShelf& scratch, size_t threads) {
+                const WeightView& w, CallScratch& scratch, size_t threads) {
   const PatchAxis y = down_axis(map.y), x = down_axis(map.x), columns = lanes_columns(x);
   const size_t rows = map.small_channels, channels = map.large_channels, width = round_up(rows, kLanesUnit);
   const size_t panel = width % kPanel == 0 ? kPanel : width;
@@ -146,7 +146,8 @@ void lanes_down(const ConvolutionMap& map, size_t batch, const ImageSource& sour
 
   const size_t slab = round_up(slab_floats(y, columns, {0, 1, 0, block, 0, columns.pixels}, channels), 16);
   const size_t staged = round_up(most * panel, 16), own = slab + 2 * staged + most * kLanesUnit;
-  ScratchShelf::Lease room(scratch, scratch_bytes(threads, own, map.groups * depth * width));
+  CallScratch::Lease room(scratch, scratch_bytes(threads, own, map.groups * depth * width));
+  if (scratch.measuring()) return;
   float* const packed = room.as<float>();
   for (size_t g = 0; g < map.groups; ++g) {
     for (size_t r = 0; r < width; r += panel) {

@@ -11,7 +11,7 @@
 
 #include <cstddef>
 
-#include "src/core/memory.h"
+#include "src/core/call_scratch.h"
 #include "src/ops/convolution/convolution_map.h"
 #include "src/ops/convolution/convolution_slab.h"
 #include "src/ops/convolution/convolution_target.h"
@@ -25,10 +25,10 @@ bool lanes_accepts_weights(const ConvolutionMap& map);
 // The map down; not for sinks. Scratch: the weights once; per thread a slab of the source for some rows and twice the
 // small image's rows, 32 KB each or one row.
 void lanes_down(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                const WeightView& w, ScratchShelf& scratch, size_t threads);
+                const WeightView& w, CallScratch& scratch, size_t threads);
 // The weight gradient. Scratch: up to 16 times dW; per thread as above.
 void lanes_weights(const ConvolutionMap& map, size_t batch, const ImageSource& small, const ImageSource& large,
-                   const WeightTarget& target, ScratchShelf& scratch, size_t threads);
+                   const WeightTarget& target, CallScratch& scratch, size_t threads);
 
 // ---- what both share ------------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ bool lanes_accepts_weights(const ConvolutionMap& map) {
 // A task takes a slice of all blocks (rows of samples) for one group. Slices follow from the shape and are added in
 // order.
 void lanes_weights(const ConvolutionMap& map, size_t batch, const ImageSource& small, const ImageSource& large,
-                   const WeightTarget& target, ScratchShelf& scratch, size_t threads) {
+                   const WeightTarget& target, CallScratch& scratch, size_t threads) {
   const PatchAxis y = down_axis(map.y), x = down_axis(map.x), columns = lanes_columns(x);
   const size_t rows = map.small_channels, channels = map.large_channels, width = round_up(rows, kLanesUnit);
   const size_t panel = x.taps == 7 ? std::min<size_t>(width, 32) : width;
@@ -48,7 +48,8 @@ void lanes_weights(const ConvolutionMap& map, size_t batch, const ImageSource& s
   const size_t slab = round_up(slab_floats(y, columns, {0, 1, 0, block, 0, columns.pixels}, some_channels), 16);
   const size_t g_floats = block * x.pixels * panel;
   const size_t own = slab + g_floats + (dense ? 0 : round_up(block * x.pixels * rows + 2 * x.pixels, 16));
-  ScratchShelf::Lease room(scratch, scratch_bytes(threads, own, map.groups * slices * sums));
+  CallScratch::Lease room(scratch, scratch_bytes(threads, own, map.groups * slices * sums));
+  if (scratch.measuring()) return;
   float* const sliced = room.as<float>();
   const bool plain = !target.accumulate && target.x == 1 && target.y == static_cast<ptrdiff_t>(x.taps) &&
                      target.large == static_cast<ptrdiff_t>(taps) && target.small > 0;

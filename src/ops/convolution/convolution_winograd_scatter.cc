@@ -312,9 +312,10 @@ class Scatter {
 }  // namespace
 
 void winograd_scatter(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                      const WeightView& w, ScratchShelf& scratch, size_t threads) {
+                      const WeightView& w, CallScratch& scratch, size_t threads) {
   const Scatter map_up(map, batch, target, w, threads);
-  ScratchShelf::Lease workspace(scratch, map_up.workspace_bytes());
+  CallScratch::Lease workspace(scratch, map_up.workspace_bytes());
+  if (scratch.measuring()) return;
   map_up.run(source, workspace.data());
 }
 

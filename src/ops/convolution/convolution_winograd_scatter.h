@@ -13,7 +13,7 @@
 
 #include <cstddef>
 
-#include "src/core/memory.h"
+#include "src/core/call_scratch.h"
 #include "src/ops/convolution/convolution_target.h"
 #include "src/ops/convolution/convolution_winograd.h"
 
@@ -23,6 +23,6 @@ namespace bnns {
 bool winograd_scatter_accepts(const ConvolutionMap& map, size_t batch);
 
 void winograd_scatter(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                      const WeightView& w, ScratchShelf& scratch, size_t threads);
+                      const WeightView& w, CallScratch& scratch, size_t threads);
 
 }  // namespace bnns

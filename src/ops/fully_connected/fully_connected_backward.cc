@@ -165,10 +165,23 @@ void FullyConnectedFilter::backward(const BackwardCall& call) {
       upstream = strided_lens(g_room, FloatType::f32, static_cast<ptrdiff_t>(p.outputs), 1);
     }
   }
+  // The workspace of both products before either writes.
+  dw.use(room), dx.use(room);
+  const GemmProblem dw_product{p.outputs, p.inputs, batch, dw.init()},
+      dx_product{batch, p.inputs, p.outputs, dx.init()};
+  const size_t threads = product_threads();
+  size_t bytes = 0;
   if (call.weights_delta) {
-    dw.use(room);
-    multiply({p.outputs, p.inputs, batch, dw.init()}, transposed(upstream), transposed(x.lens()), dw.output_or_bf16(),
-             nullptr, dw.epilogue());
+    bytes = gemm_workspace_bytes(dw_product, transposed(upstream), transposed(x.lens()), dw.output_or_bf16(), threads);
+  }
+  if (call.in_delta) {
+    bytes =
+        std::max(bytes, gemm_workspace_bytes(dx_product, upstream, transposed(w.lens()), dx.output_or_bf16(), threads));
+  }
+  ScratchShelf::Lease workspace(scratch_, bytes);
+  if (call.weights_delta) {
+    gemm(dw_product, transposed(upstream), transposed(x.lens()), dw.output_or_bf16(), nullptr, dw.epilogue(),
+         workspace.data(), threads);
   }
   if (call.bias_delta) {
     const float* rows = own_g ? g_room : static_cast<const float*>(wanted.dy.data);
@@ -181,9 +194,8 @@ void FullyConnectedFilter::backward(const BackwardCall& call) {
       db.write(wanted.db.data, 0, p.outputs, to);
   }
   if (call.in_delta) {
-    dx.use(room);
-    multiply({batch, p.inputs, p.outputs, dx.init()}, upstream, transposed(w.lens()), dx.output_or_bf16(), nullptr,
-             dx.epilogue());
+    gemm(dx_product, upstream, transposed(w.lens()), dx.output_or_bf16(), nullptr, dx.epilogue(), workspace.data(),
+         threads);
   }
 }
 

@@ -35,9 +35,13 @@ SoftmaxRows::SoftmaxRows(const Tensor& y) : n(y.size[0]), step(1), rows(y.count 
   for (size_t j = 0; y.axis[j] != 0; ++j) step *= y.size[y.axis[j]];
 }
 
+size_t FullyConnectedFilter::product_threads() const {
+  return std::min(options_.n_threads ? options_.n_threads : default_threads(), kMaxThreads);
+}
+
 void FullyConnectedFilter::multiply(const GemmProblem& product, const Lens& a, const Lens& b, const GemmOutput& c,
                                     const float* bias, const GemmEpilogue& epilogue) {
-  const size_t threads = std::min(options_.n_threads ? options_.n_threads : default_threads(), kMaxThreads);
+  const size_t threads = product_threads();
   ScratchShelf::Lease workspace(scratch_, gemm_workspace_bytes(product, a, b, c, threads));
   gemm(product, a, b, c, bias, epilogue, workspace.data(), threads);
 }
@@ -83,10 +87,10 @@ void FullyConnectedFilter::forward(size_t batch, const void* in, size_t in_strid
              plain ? GemmEpilogue{} : GemmEpilogue{Finish::run, &finish});
     return;
   }
-  multiply(product, x.lens(), w.lens(), y.output(), bias, {});
   const SoftmaxRows rows(p.y);
   const size_t threads = threads_for(options_.n_threads, batch, batch * p.outputs * sizeof(float));
   ScratchShelf::Lease row_lease(scratch_, rows.step > 1 ? rows.n * threads * sizeof(float) : 0);
+  multiply(product, x.lens(), w.lens(), y.output(), bias, {});
   parallel_for(batch, threads, [&](size_t n, size_t worker) {
     for (size_t r = 0; r < rows.rows; ++r) {
       float* values = finish.row(n) + rows.first(r);

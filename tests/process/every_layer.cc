@@ -1,0 +1,78 @@
+#include "tests/process/every_layer.h"
+
+#include "src/core/half.h"
+
+namespace bnns::testing {
+
+void* Layer::in(size_t n, BNNSDataType type) {
+  std::vector<double>& block = memory_.emplace_back(n + 8);
+  for (size_t i = 0; i < n; ++i) {
+    const float value = static_cast<float>(random_.normal() / 4);
+    switch (type) {
+      case BNNSDataTypeFloat16:
+        reinterpret_cast<uint16_t*>(block.data())[i] = float_to_half(value);
+        break;
+      case BNNSDataTypeBFloat16:
+        reinterpret_cast<uint16_t*>(block.data())[i] = static_cast<uint16_t>(bits(value) >> 16);
+        break;
+      default:
+        reinterpret_cast<float*>(block.data())[i] = value;
+    }
+  }
+  return block.data();
+}
+
+void* Layer::out(size_t n, BNNSDataType type) {
+  const size_t bytes = n * (static_cast<size_t>(type) & 0xff) / 8;
+  void* data = in(n, BNNSDataTypeFloat32);
+  std::memset(data, 0x3c, bytes);  // 0.0115 as f32 and bf16, 1.05 as f16: what accumulation may start from
+  outputs.push_back({data, bytes});
+  return data;
+}
+
+uint32_t* Layer::indices(size_t n, size_t below) {
+  uint32_t* data = static_cast<uint32_t*>(in(n));
+  for (size_t i = 0; i < n; ++i) data[i] = static_cast<uint32_t>(random_.below(below));
+  return data;
+}
+
+float* Layer::probabilities(size_t n) {
+  float* data = static_cast<float*>(in(n));
+  for (size_t i = 0; i < n; ++i) data[i] = static_cast<float>(random_.uniform(0.05, 0.95));
+  return data;
+}
+
+std::vector<char> Layer::written() const {
+  std::vector<char> all;
+  for (const Bytes& b : outputs) all.insert(all.end(), static_cast<char*>(b.data), static_cast<char*>(b.data) + b.size);
+  return all;
+}
+
+void Layer::restore(const std::vector<char>& bytes) {
+  size_t at = 0;
+  for (const Bytes& b : outputs) {
+    std::memcpy(b.data, bytes.data() + at, b.size);
+    at += b.size;
+  }
+}
+
+void add_plain_calls(Layer& layer, const Plain& p) {
+  const void* x = layer.in(p.batch * p.x, p.type);
+  void* y = layer.out(p.batch * p.y, p.type);
+  if (p.forward) {
+    layer.call("forward",
+               [=](BNNSFilter f, const FilterOptions*) { return BNNSFilterApplyBatch(f, p.batch, x, p.x, y, p.y); });
+  }
+  if (!p.backward) return;
+  Array dy = vector_descriptor(p.y, layer.in(p.batch * p.y, p.type), p.type);
+  Array dx = p.dx;
+  if (dx.layout == BNNSDataLayoutVector && dx.size[0] == 0) dx = vector_descriptor(p.x, nullptr, p.type);
+  dx.data = layer.out(p.batch * p.x, p.type);
+  layer.call("backward", [=](BNNSFilter f, const FilterOptions*) {
+    Array in_delta = dx, w_delta = p.dw, b_delta = p.db;
+    return BNNSFilterApplyBackwardBatch(f, p.batch, x, p.x, &in_delta, p.x, y, p.y, &dy, p.y,
+                                        w_delta.data ? &w_delta : nullptr, b_delta.data ? &b_delta : nullptr);
+  });
+}
+
+}  // namespace bnns::testing
