@@ -45,13 +45,14 @@ if(BNNS_SANITIZE)
   target_link_options(bnns_flags INTERFACE -fsanitize=${BNNS_SANITIZE})
 endif()
 
-# Highway compiles each *_simd.cc once per target. x86-64-v2 makes SSE4 the baseline, so three bodies exist on x86.
+# Highway compiles each *_simd.cc once per target. x86-64-v2 makes SSE4 the baseline, so three bodies exist on x86. The
+# targets that BNNS_DISPATCH knows are named, and all others disabled: each release of Highway adds some.
 add_library(bnns_simd_flags INTERFACE)
 target_include_directories(bnns_simd_flags SYSTEM INTERFACE ${BNNS_HIGHWAY_INCLUDE})
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(bnns_simd_flags INTERFACE -march=x86-64-v2)
   target_compile_definitions(bnns_simd_flags INTERFACE HWY_DISABLE_PCLMUL_AES
-    HWY_DISABLED_TARGETS=HWY_AVX3_DL)
+    "HWY_DISABLED_TARGETS=(~(HWY_SSE4|HWY_AVX2|HWY_AVX3))")
 endif()
 
 # bnns_compile_for_any_cpu(source): for the check that runs before anything compiled for x86-64-v2. Called in the folder
