@@ -35,7 +35,10 @@ bool is_orderly(BNNSDataLayout layout) {
 
 std::string text_of(std::initializer_list<LstmAxis> axes) {
   std::string result;
-  for (const LstmAxis& axis : axes) result += (result.empty() ? "" : "x") + std::to_string(axis.extent);
+  for (const LstmAxis& axis : axes) {
+    if (!result.empty()) result += 'x';
+    result += std::to_string(axis.extent);
+  }
   return result;
 }
 
