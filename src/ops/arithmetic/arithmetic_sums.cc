@@ -31,7 +31,8 @@ SumPlan::SumPlan(const Space& space, const Tensor& delta, bool batched) {
     axis(space.order.size[k], delta.size[k] != 1);
   }
   axis(space.batch, batched);
-  if (is_kept_[rank - 1]) outer_ = extent_[--rank];
+  // An axis is summed, so rank > 0. gcc 14 does not see it, and warns of is_kept_[-1] without the test.
+  if (rank > 0 && is_kept_[rank - 1]) outer_ = extent_[--rank];
   rank_ = rank;
   for (size_t j = 0; j < rank; ++j) {
     inner_ *= extent_[j];
