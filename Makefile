@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc)
 
-.PHONY: demo test bench install docs format clean setup
+.PHONY: demo test bench install uninstall docs format clean setup
 
 setup:
 	@scripts/setup
@@ -32,7 +32,12 @@ bench: setup
 install: setup
 	@cmake --preset release -DBNNS_BENCH=OFF -DBNNS_TESTS=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 	@cmake --build --preset release -j $(JOBS)
-	@cmake --install build/release
+	@cmake --install build/release > build/install.log || { cat build/install.log; exit 1; }
+	@echo "installed to $(DESTDIR)$(PREFIX) (build/install.log lists the files)"
+
+# Removes what the last `make install` wrote.
+uninstall:
+	@cmake -DBUILD=build/release -P cmake/BnnsUninstall.cmake
 
 docs:
 	@scripts/symbols-table

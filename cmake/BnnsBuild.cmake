@@ -81,6 +81,34 @@ function(bnns_add_operator name)
   endforeach()
 endfunction()
 
+# bnns_add_public_library(name objects exports): the library that users link, shared or static, from lists of objects.
+# Both kinds show the same symbols. The shared one hides the rest by its version script `exports`. The static one is a
+# single object whose hidden symbols are local: the overlay's namespace is bnns too, and its bnns::Error must not meet ours.
+function(bnns_add_public_library name objects exports)
+  if(BNNS_SHARED)
+    add_library(${name} SHARED ${objects})
+    target_link_libraries(${name} PRIVATE bnns_flags)
+    target_link_options(${name} PRIVATE -Wl,--no-undefined -Wl,-z,defs -Wl,--as-needed -Wl,--version-script=${exports})
+    set_target_properties(${name} PROPERTIES LINK_DEPENDS ${exports} VERSION ${PROJECT_VERSION} SOVERSION 0)
+  else()
+    # Without groups: they keep the names of symbols made local, and the linker drops all but one group of a name. What
+    # the compiler emits in every object that needs it (gcc: unique symbols) has to be weak then, and objcopy can only make
+    # weak symbols local.
+    set(merged ${CMAKE_CURRENT_BINARY_DIR}/${name}.o)
+    add_custom_command(OUTPUT ${merged} DEPENDS ${objects} COMMAND_EXPAND_LISTS VERBATIM
+      COMMAND ${CMAKE_CXX_COMPILER} -nostdlib -r -Wl,--force-group-allocation -o ${merged} ${objects}
+      COMMAND ${CMAKE_OBJCOPY} --wildcard --weaken-symbol=_Z* ${merged}
+      COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${merged})
+    set_source_files_properties(${merged} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+    add_library(${name} STATIC ${merged})
+    target_link_libraries(${name} INTERFACE stdc++ m)   # programs in C too
+  endif()
+  target_link_libraries(${name} PRIVATE Threads::Threads)
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  target_include_directories(${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                                               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+endfunction()
+
 # bnns_add_test(source): one GoogleTest binary per file, linked with the library's objects so that it sees internals.
 function(bnns_add_test source)
   get_filename_component(name ${source} NAME_WE)

@@ -1,10 +1,32 @@
-# Installs headers, libraries, CMake package (OpenBNNS::bnns, OpenBNNS::mps) and pkg-config files (openbnns, openbnns-mps).
+# Installs headers, libraries, CMake package (OpenBNNS::bnns, ::overlay and ::mps), pkg-config files (openbnns, openbnns-mps)
+# and the documents, which keep their places relative to each other so that their links hold.
 
 include(CMakePackageConfigHelpers)
 
-install(TARGETS bnns bnns_mps EXPORT OpenBNNSTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS bnns bnns_overlay bnns_mps EXPORT OpenBNNSTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT OpenBNNSTargets NAMESPACE OpenBNNS:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/OpenBNNS)
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN CMakeLists.txt EXCLUDE)
+file(GLOB readmes RELATIVE ${PROJECT_SOURCE_DIR} src/*/README.md src/ops/*/README.md)
+foreach(readme IN LISTS readmes)
+  get_filename_component(folder ${readme} DIRECTORY)
+  install(FILES ${readme} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
+endforeach()
+
+# A static library leaves to its users what the shared one has linked.
+set(BNNS_DEPENDENCIES "")
+set(BNNS_PC_LIBS "")
+set(BNNS_PC_MPS_LIBS "")
+if(NOT BNNS_SHARED)
+  set(BNNS_DEPENDENCIES "include(CMakeFindDependencyMacro)\nfind_dependency(Threads)\n")
+  set(BNNS_PC_LIBS " -lstdc++ -lm -pthread")
+  if(BNNS_HAVE_CUDA)
+    string(APPEND BNNS_DEPENDENCIES "find_dependency(CUDAToolkit)\n")
+    set(BNNS_PC_MPS_LIBS " -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -ldl -lrt")
+  endif()
+endif()
 
 configure_package_config_file(cmake/OpenBNNSConfig.cmake.in ${PROJECT_BINARY_DIR}/OpenBNNSConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/OpenBNNS)
@@ -18,3 +40,11 @@ string(REGEX REPLACE "/$" "" pkgconfig_to_prefix "${pkgconfig_to_prefix}")
 configure_file(cmake/openbnns.pc.in ${PROJECT_BINARY_DIR}/openbnns.pc @ONLY)
 configure_file(cmake/openbnns-mps.pc.in ${PROJECT_BINARY_DIR}/openbnns-mps.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/openbnns.pc ${PROJECT_BINARY_DIR}/openbnns-mps.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# A project around this one installs by its own rules, and says what it likes.
+if(PROJECT_IS_TOP_LEVEL)
+  install(CODE "set(BNNS_BUILD \"${PROJECT_BINARY_DIR}\")")
+  install(CODE "set(BNNS_LIBDIR \"${CMAKE_INSTALL_LIBDIR}\")")
+  install(CODE "set(BNNS_SHARED ${BNNS_SHARED})")
+  install(SCRIPT cmake/BnnsInstalled.cmake)
+endif()
