@@ -15,8 +15,15 @@ class BNNS_MPS_API Device : public NS::Referencing<Device> {
  public:
   virtual NS::String* name() const = 0;
   virtual std::uint64_t registryID() const = 0;  // 0 for the CPU, 1 + ordinal for CUDA devices
-  // Both give one reference to the caller, or null with a reason in MTLX::lastError().
-  virtual CommandQueue* newCommandQueue() = 0;
+  virtual bool hasUnifiedMemory() const = 0;     // the CPU reaches the device's memory: true for the CPU
+  // Bytes: the GPU's memory; for the CPU the machine's, or the container's limit where that is lower.
+  virtual std::uint64_t recommendedMaxWorkingSetSize() const = 0;
+  // Bytes of textures and images now, and of memory kept for the next temporary images.
+  virtual NS::UInteger currentAllocatedSize() const = 0;
+  // These give one reference to the caller, or null with a reason in MTLX::lastError().
+  virtual CommandQueue* newCommandQueue() = 0;  // any number of command buffers
+  // At most this many command buffers (at least 1) that are not completed: CommandQueue::commandBuffer() waits.
+  virtual CommandQueue* newCommandQueue(NS::UInteger maxCommandBufferCount) = 0;
   virtual Texture* newTexture(const TextureDescriptor* descriptor) = 0;
   const char* className() const noexcept override;
 

@@ -57,6 +57,8 @@ class BNNS_MPS_API Texture : public NS::Referencing<Texture> {
   virtual StorageMode storageMode() const = 0;
   virtual TextureUsage usage() const = 0;
   virtual NS::UInteger allocatedSize() const = 0;  // bytes
+  virtual NS::String* label() const = 0;           // null unless set
+  virtual void setLabel(NS::String* label) = 0;
 
   virtual void getBytes(void* bytes, NS::UInteger bytesPerRow, NS::UInteger bytesPerImage, Region region,
                         NS::UInteger level, NS::UInteger slice) const = 0;

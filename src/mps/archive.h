@@ -2,11 +2,11 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 
 #include "MetalPerformanceShaders/MPSNNPadding.hpp"
 #include "src/core/error.h"
+#include "src/mps/fork_lock.h"
 
 namespace bnns::mps {
 
@@ -17,7 +17,7 @@ class ArchiveTable {
 
   void add(const char* name, Make make) {
     if (!name || !make) fail_invalid("name or function is null");
-    std::lock_guard<std::mutex> lock(mutex_);
+    const ForkLock lock(mutex_);
     makers_[name] = make;
   }
 
@@ -47,12 +47,12 @@ class ArchiveTable {
 
  private:
   Make find(const char* name) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const ForkLock lock(mutex_);
     const auto found = makers_.find(name);
     return found == makers_.end() ? nullptr : found->second;
   }
 
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::map<std::string, Make> makers_;
 };
 

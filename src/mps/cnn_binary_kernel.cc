@@ -74,7 +74,7 @@ bool CNNBinaryKernel::startWindow(MTL::Device* device, NS::UInteger kernelWidth,
   Source& s = p_.secondary;
   bnns::mps::set_window(s, kernelWidth, kernelHeight, dilationX, dilationY, strideX, strideY);
   p_.primary = s;
-  return start(device) && bnns::mps::protect(className(), false, [&] {
+  return start(device) && bnns::mps::protect(bnns::mps::Reporter(*this), false, [&] {
            bnns::mps::check_window(s);
            return true;
          });
@@ -100,7 +100,7 @@ ImageDescriptor* CNNBinaryKernel::describe(NS::Array* images, NS::Array* states)
 }
 
 ImageDescriptor* CNNBinaryKernel::destinationImageDescriptor(NS::Array* sourceImages, NS::Array* sourceStates) {
-  return bnns::mps::protect(className(), static_cast<ImageDescriptor*>(nullptr),
+  return bnns::mps::protect(bnns::mps::Reporter(*this), static_cast<ImageDescriptor*>(nullptr),
                             [&] { return describe(sourceImages, sourceStates); });
 }
 

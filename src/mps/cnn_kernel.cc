@@ -68,7 +68,7 @@ bool CNNKernel::startWindow(MTL::Device* device, NS::UInteger kernelWidth, NS::U
                             NS::UInteger dilationX, NS::UInteger dilationY, NS::UInteger strideX,
                             NS::UInteger strideY) noexcept {
   bnns::mps::set_window(p_, kernelWidth, kernelHeight, dilationX, dilationY, strideX, strideY);
-  return start(device) && bnns::mps::protect(className(), false, [&] {
+  return start(device) && bnns::mps::protect(bnns::mps::Reporter(*this), false, [&] {
            bnns::mps::check_window(p_);
            return true;
          });
@@ -112,7 +112,7 @@ ImageDescriptor* CNNKernel::describe(NS::Array* images, NS::Array* states) {
 }
 
 ImageDescriptor* CNNKernel::destinationImageDescriptor(NS::Array* sourceImages, NS::Array* sourceStates) {
-  return bnns::mps::protect(className(), static_cast<ImageDescriptor*>(nullptr),
+  return bnns::mps::protect(bnns::mps::Reporter(*this), static_cast<ImageDescriptor*>(nullptr),
                             [&] { return describe(sourceImages, sourceStates); });
 }
 

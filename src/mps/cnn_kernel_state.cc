@@ -12,7 +12,7 @@ State* CNNKernel::makeState(Image*, Image*, bool) const {
 }
 
 State* CNNKernel::resultState(Image* source, NS::Array*, Image* destination) {
-  return bnns::mps::protect(className(), static_cast<State*>(nullptr), [&]() -> State* {
+  return bnns::mps::protect(bnns::mps::Reporter(*this), static_cast<State*>(nullptr), [&]() -> State* {
     if (!source || !destination) bnns::fail_invalid("source or destination is null");
     State* state = makeState(source, destination, false);
     return state ? state->autorelease() : nullptr;
@@ -20,7 +20,7 @@ State* CNNKernel::resultState(Image* source, NS::Array*, Image* destination) {
 }
 
 StateBatch* CNNKernel::resultStateBatch(ImageBatch* sources, NS::Array* sourceStates, ImageBatch* destinations) {
-  return bnns::mps::protect(className(), static_cast<StateBatch*>(nullptr), [&]() -> StateBatch* {
+  return bnns::mps::protect(bnns::mps::Reporter(*this), static_cast<StateBatch*>(nullptr), [&]() -> StateBatch* {
     if (!sources) bnns::fail_invalid("sourceImages is null");
     bnns::mps::check_batch_length("destinationImages", destinations, sources->count());
     std::vector<State*> states;

@@ -4,28 +4,85 @@
 
 namespace bnns::mps {
 
+// A lock of the buffer's state. In a forked child the first one settles what became of the buffer.
+class CommandBufferImpl::Lock : public ForkLock {
+ public:
+  explicit Lock(const CommandBufferImpl& buffer) noexcept : ForkLock(buffer.mutex_) {
+    if (buffer.generation_ != fork_generation()) const_cast<CommandBufferImpl&>(buffer).adopt();
+  }
+};
+
 CommandBufferImpl::CommandBufferImpl(CommandQueueImpl& queue)
     : queue_(NS::RetainPtr(&queue)), arena_(std::make_shared<Arena>(queue.device_impl().cache())) {}
 
 CommandBufferImpl::~CommandBufferImpl() {
+  if (status() == MTL::CommandBufferStatusEnqueued) queue_->withdraw(*this);
+  leave_queue();
   kept_.clear();
   arena_->close();
 }
 
+// This process is a child of the one that made the buffer. A buffer that was committed is the parent's to run. Its
+// lists are left as they are: the parent's queue may have been changing them at the fork.
+void CommandBufferImpl::adopt() noexcept {
+  generation_ = fork_generation();
+  if (status_ < MTL::CommandBufferStatusCommitted || done_) return;
+  new (&operations_) std::vector<Operation>();
+  new (&kept_) std::vector<NS::SharedPtr<NS::Object>>();
+  new (&scheduled_handlers_) std::vector<MTL::HandlerFunction>();
+  new (&completed_handlers_) std::vector<MTL::HandlerFunction>();
+  done_ = true;
+  if (status_ >= MTL::CommandBufferStatusCompleted) return;
+  status_ = MTL::CommandBufferStatusError;
+  protect("command buffer", 0, [&] {
+    auto pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
+    error_ = NS::RetainPtr(NS::Error::error(
+        NS::String::string("MTLCommandBufferErrorDomain"), static_cast<NS::Integer>(MTL::CommandBufferErrorInternal),
+        NS::String::string("committed before the fork: the command buffer runs in the parent process alone")));
+    return 0;
+  });
+}
+
+// One uncompleted buffer less: completed, or dropped without commit.
+void CommandBufferImpl::leave_queue() noexcept {
+  if (core_ && core_->generation == fork_generation()) core_->complete_one();
+  core_.reset();
+}
+
+void CommandBufferImpl::enqueue() {
+  protect(Reporter("enqueue", label_.get()), 0, [&] {
+    if (status() != MTL::CommandBufferStatusNotEnqueued) fail_invalid("the command buffer has its place already");
+    queue_->enqueue(*this);
+    set_status(MTL::CommandBufferStatusEnqueued);
+    return 0;
+  });
+}
+
 void CommandBufferImpl::commit() {
-  protect("commit", 0, [&] {
+  protect(Reporter("commit", label_.get()), 0, [&] {
     {
-      std::lock_guard<std::mutex> lock(mutex_);
-      if (status_ != MTL::CommandBufferStatusNotEnqueued) fail_invalid("the command buffer was committed before");
+      Lock lock(*this);
+      if (status_ >= MTL::CommandBufferStatusCommitted) fail_invalid("the command buffer was committed before");
       status_ = MTL::CommandBufferStatusCommitted;
     }
+    const auto give_up = [&](MTL::CommandBufferError code, const char* text) {
+      queue_->withdraw(*this);
+      leave_queue();
+      fail(code, text);
+      {
+        Lock lock(*this);
+        status_ = MTL::CommandBufferStatusError;
+        done_ = true;
+      }
+      changed_.notify_all();
+    };
     try {
       queue_->submit(*this);
     } catch (const Error& error) {
-      fail(MTL::CommandBufferErrorInternal, error.what());
-      std::lock_guard<std::mutex> lock(mutex_);
-      status_ = MTL::CommandBufferStatusError;
-      done_ = true;
+      give_up(MTL::CommandBufferErrorInternal, error.what());
+      throw;
+    } catch (const std::bad_alloc&) {
+      give_up(MTL::CommandBufferErrorOutOfMemory, "out of memory");
       throw;
     }
     return 0;
@@ -33,27 +90,40 @@ void CommandBufferImpl::commit() {
 }
 
 void CommandBufferImpl::start(QueueBackend& backend) noexcept {
+  Span span;
+  span.begin = host_seconds();
   if (!error()) {  // a buffer with a refused encode runs nothing
     const std::string error = backend.start(operations_, &token_);
     if (!error.empty()) fail(MTL::CommandBufferErrorInternal, error.c_str());
+  }
+  span.end = host_seconds();
+  {
+    Lock lock(*this);
+    host_span_ = span;
   }
   set_status(MTL::CommandBufferStatusScheduled);
 }
 
 void CommandBufferImpl::finish(QueueBackend& backend) noexcept {
   call(scheduled_handlers_);
+  Span span;
   // A token is always given back; without one there is work only where start() had nothing to complain about.
   if (token_ || !error()) {
-    const std::string error = backend.finish(operations_, token_);
+    const std::string error = backend.finish(operations_, token_, &span);
     if (!error.empty()) fail(MTL::CommandBufferErrorInternal, error.c_str());
   }
   operations_.clear();
+  {
+    Lock lock(*this);
+    device_span_ = span;
+  }
   set_status(error() ? MTL::CommandBufferStatusError : MTL::CommandBufferStatusCompleted);
+  leave_queue();  // before the handlers: they may ask for the next buffer
   call(completed_handlers_);
   kept_.clear();
   arena_->close();
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    Lock lock(*this);
     done_ = true;
   }
   changed_.notify_all();
@@ -61,7 +131,7 @@ void CommandBufferImpl::finish(QueueBackend& backend) noexcept {
 
 void CommandBufferImpl::set_status(MTL::CommandBufferStatus status) {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    Lock lock(*this);
     status_ = status;
   }
   changed_.notify_all();
@@ -69,7 +139,7 @@ void CommandBufferImpl::set_status(MTL::CommandBufferStatus status) {
 
 void CommandBufferImpl::call(std::vector<MTL::HandlerFunction>& handlers) noexcept {
   for (const MTL::HandlerFunction& handler : handlers) {
-    protect("command buffer handler", 0, [&] {
+    protect(Reporter("command buffer handler", label_.get()), 0, [&] {
       handler(this);
       return 0;
     });
@@ -78,34 +148,30 @@ void CommandBufferImpl::call(std::vector<MTL::HandlerFunction>& handlers) noexce
 }
 
 void CommandBufferImpl::waitUntilScheduled() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  if (status_ == MTL::CommandBufferStatusNotEnqueued) {
-    lock.unlock();
-    refuse("waitUntilScheduled", "the command buffer was not committed");
-    return;
-  }
-  changed_.wait(lock, [&] { return status_ >= MTL::CommandBufferStatusScheduled; });
+  protect(Reporter("waitUntilScheduled", label_.get()), 0, [&] {
+    Lock lock(*this);
+    if (status_ < MTL::CommandBufferStatusCommitted) fail_invalid("the command buffer was not committed");
+    changed_.wait(lock, [&] { return status_ >= MTL::CommandBufferStatusScheduled; });
+    return 0;
+  });
 }
 
 void CommandBufferImpl::waitUntilCompleted() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  if (status_ == MTL::CommandBufferStatusNotEnqueued) {
-    lock.unlock();
-    refuse("waitUntilCompleted", "the command buffer was not committed");
-    return;
-  }
-  if (!done_ && queue_->on_queue_thread()) {
-    const bool finished = status_ >= MTL::CommandBufferStatusCompleted;
-    lock.unlock();
-    // This thread is the one that would have to do the work.
-    if (!finished) refuse("waitUntilCompleted", "called by a handler of the same queue for work that is not done");
-    return;
-  }
-  changed_.wait(lock, [&] { return done_; });
+  protect(Reporter("waitUntilCompleted", label_.get()), 0, [&] {
+    Lock lock(*this);
+    if (status_ < MTL::CommandBufferStatusCommitted) fail_invalid("the command buffer was not committed");
+    if (!done_ && queue_->on_queue_thread()) {
+      if (status_ >= MTL::CommandBufferStatusCompleted) return 0;
+      // This thread is the one that would have to do the work.
+      fail_invalid("called by a handler of the same queue for work that is not done");
+    }
+    changed_.wait(lock, [&] { return done_; });
+    return 0;
+  });
 }
 
 void CommandBufferImpl::addScheduledHandler(const MTL::HandlerFunction& handler) {
-  protect("addScheduledHandler", 0, [&] {
+  protect(Reporter("addScheduledHandler", label_.get()), 0, [&] {
     if (!handler) fail_invalid("handler is empty");
     if (committed()) fail_invalid("the command buffer is committed");
     scheduled_handlers_.push_back(handler);
@@ -114,7 +180,7 @@ void CommandBufferImpl::addScheduledHandler(const MTL::HandlerFunction& handler)
 }
 
 void CommandBufferImpl::addCompletedHandler(const MTL::HandlerFunction& handler) {
-  protect("addCompletedHandler", 0, [&] {
+  protect(Reporter("addCompletedHandler", label_.get()), 0, [&] {
     if (!handler) fail_invalid("handler is empty");
     if (committed()) fail_invalid("the command buffer is committed");
     completed_handlers_.push_back(handler);
@@ -123,13 +189,39 @@ void CommandBufferImpl::addCompletedHandler(const MTL::HandlerFunction& handler)
 }
 
 MTL::CommandBufferStatus CommandBufferImpl::status() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  Lock lock(*this);
   return status_;
 }
 
 NS::Error* CommandBufferImpl::error() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  Lock lock(*this);
   return error_.get();
+}
+
+Span CommandBufferImpl::device_span() const {
+  Lock lock(*this);
+  return device_span_;
+}
+
+Span CommandBufferImpl::host_span() const {
+  Lock lock(*this);
+  return host_span_;
+}
+
+CFTimeInterval CommandBufferImpl::GPUStartTime() const {
+  return device_span().begin;
+}
+
+CFTimeInterval CommandBufferImpl::GPUEndTime() const {
+  return device_span().end;
+}
+
+CFTimeInterval CommandBufferImpl::kernelStartTime() const {
+  return host_span().begin;
+}
+
+CFTimeInterval CommandBufferImpl::kernelEndTime() const {
+  return host_span().end;
 }
 
 void CommandBufferImpl::reserve(size_t operations, size_t kept) {
@@ -146,7 +238,7 @@ void CommandBufferImpl::fail(MTL::CommandBufferError code, const char* text) noe
     auto pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
     auto error = NS::RetainPtr(NS::Error::error(NS::String::string("MTLCommandBufferErrorDomain"),
                                                 static_cast<NS::Integer>(code), NS::String::string(text)));
-    std::lock_guard<std::mutex> lock(mutex_);
+    Lock lock(*this);
     if (!error_) error_ = std::move(error);
     return 0;
   });

@@ -1,9 +1,7 @@
 // Command buffers: a list of operations, what they keep alive, and the first thing that went wrong.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -20,6 +18,7 @@ class CommandBufferImpl final : public NS::Referencing<CommandBufferImpl, MTL::C
   MTL::CommandQueue* commandQueue() const override { return queue_.get(); }
   NS::String* label() const override { return label_.get(); }
   void setLabel(NS::String* label) override { label_ = NS::RetainPtr(label); }
+  void enqueue() override;
   void commit() override;
   void waitUntilScheduled() override;
   void waitUntilCompleted() override;
@@ -27,9 +26,13 @@ class CommandBufferImpl final : public NS::Referencing<CommandBufferImpl, MTL::C
   void addCompletedHandler(const MTL::HandlerFunction& handler) override;
   MTL::CommandBufferStatus status() const override;
   NS::Error* error() const override;
+  CFTimeInterval GPUStartTime() const override;
+  CFTimeInterval GPUEndTime() const override;
+  CFTimeInterval kernelStartTime() const override;
+  CFTimeInterval kernelEndTime() const override;
 
   // For encodes. All of it before commit, by one thread at a time.
-  bool committed() const { return status() != MTL::CommandBufferStatusNotEnqueued; }
+  bool committed() const { return status() >= MTL::CommandBufferStatusCommitted; }
   void reserve(size_t operations, size_t kept);  // throws bad_alloc; then the two below do not
   void add(const Operation& operation) { operations_.push_back(operation); }
   void keep(NS::Object* object) { kept_.push_back(NS::RetainPtr(object)); }
@@ -37,10 +40,16 @@ class CommandBufferImpl final : public NS::Referencing<CommandBufferImpl, MTL::C
   const std::shared_ptr<Arena>& arena() const { return arena_; }
 
   // For the queue.
+  void count_in(std::shared_ptr<QueueCore> core) noexcept { core_ = std::move(core); }
   void start(QueueBackend& backend) noexcept;
   void finish(QueueBackend& backend) noexcept;
 
  private:
+  class Lock;  // of mutex_
+  Span device_span() const;
+  Span host_span() const;
+  void adopt() noexcept;
+  void leave_queue() noexcept;
   void set_status(MTL::CommandBufferStatus status);
   void call(std::vector<MTL::HandlerFunction>& handlers) noexcept;
 
@@ -51,11 +60,14 @@ class CommandBufferImpl final : public NS::Referencing<CommandBufferImpl, MTL::C
   std::vector<NS::SharedPtr<NS::Object>> kept_;
   std::vector<MTL::HandlerFunction> scheduled_handlers_, completed_handlers_;
   QueueBackend::Token token_ = nullptr;
+  std::shared_ptr<QueueCore> core_;  // whose uncompleted buffers this is one of; null once completed
 
-  mutable std::mutex mutex_;  // of what follows
-  mutable std::condition_variable changed_;
+  mutable ForkMutex mutex_;  // of what follows
+  mutable ForkCondition changed_;
+  uint32_t generation_ = fork_generation();
   MTL::CommandBufferStatus status_ = MTL::CommandBufferStatusNotEnqueued;
   bool done_ = false;  // handlers included
+  Span device_span_, host_span_;
   NS::SharedPtr<NS::Error> error_;
 };
 

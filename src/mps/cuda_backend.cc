@@ -2,11 +2,17 @@
 //
 // A queue is a stream. start() launches everything and records an event, on the committing thread; finish() waits for
 // that event on the queue's thread. Nothing else waits: command buffers follow each other on the stream.
+//
+// CUDA does not survive fork: a child that has the parent's devices gets a reason for every call, and frees nothing.
 #include "src/mps/cuda_backend.h"
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
+#include <mutex>
+
 #include "src/core/error.h"
+#include "src/mps/fork_lock.h"
 
 namespace bnns::mps {
 namespace {
@@ -21,6 +27,10 @@ void check(const char* call, cudaError_t code) {
   cudaGetLastError();
   fail_unsupported("%s", text_of(call, code).c_str());
 }
+
+constexpr char kForked[] =
+    "CUDA does not work in a process forked from one that has used it; in the child use the CPU device, or fork before "
+    "the first Metal call";
 
 // The runtime's current device is per thread, and ours may be called on any.
 class OnDevice {
@@ -42,6 +52,15 @@ class OnDevice {
   cudaError_t result_;
 };
 
+// The events around a command buffer's work. Used again: creating them costs more than the rest of a commit.
+struct Events {
+  cudaEvent_t begin = nullptr, end = nullptr;
+  ~Events() {
+    if (begin) cudaEventDestroy(begin);
+    if (end) cudaEventDestroy(end);
+  }
+};
+
 class CudaQueue final : public QueueBackend {
  public:
   explicit CudaQueue(int ordinal) : ordinal_(ordinal) {
@@ -49,8 +68,10 @@ class CudaQueue final : public QueueBackend {
     check("cudaSetDevice", on.result());
     check("cudaStreamCreateWithFlags", cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
   }
+  // A forked child never ends its parent's queues: CommandQueueImpl leaves them alone.
   ~CudaQueue() override {
     OnDevice on(ordinal_);
+    idle_.clear();
     cudaStreamDestroy(stream_);
   }
 
@@ -58,11 +79,11 @@ class CudaQueue final : public QueueBackend {
     *token = nullptr;
     OnDevice on(ordinal_);
     if (on.result() != cudaSuccess) return text_of("cudaSetDevice", on.result());
-    cudaEvent_t event = nullptr;
-    cudaError_t code = cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventBlockingSync);
-    if (code != cudaSuccess) return text_of("cudaEventCreateWithFlags", code);
-    *token = event;
     std::string error;
+    std::unique_ptr<Events> events = take_events(&error);
+    if (!events) return error;
+    cudaError_t code = cudaEventRecord(events->begin, stream_);
+    if (code != cudaSuccess) error = text_of("cudaEventRecord", code);
     for (const Operation& operation : operations) {
       code = launch(operation);
       if (code == cudaSuccess) continue;
@@ -71,21 +92,60 @@ class CudaQueue final : public QueueBackend {
       break;
     }
     // Recorded even after a failure: what was launched before it still uses the images.
-    code = cudaEventRecord(event, stream_);
+    code = cudaEventRecord(events->end, stream_);
     if (code != cudaSuccess && error.empty()) error = text_of("cudaEventRecord", code);
+    *token = events.release();
     return error;
   }
 
-  std::string finish(const std::vector<Operation>&, Token token) noexcept override {
+  // The GPU's clock is not the host's: the duration is the GPU's, its end the moment at which the host learns of it.
+  std::string finish(const std::vector<Operation>&, Token token, Span* span) noexcept override {
     if (!token) return {};
     OnDevice on(ordinal_);
-    cudaEvent_t event = static_cast<cudaEvent_t>(token);
-    const cudaError_t code = cudaEventSynchronize(event);
-    cudaEventDestroy(event);
-    return code == cudaSuccess ? std::string() : text_of("cudaEventSynchronize", code);
+    std::unique_ptr<Events> events(static_cast<Events*>(token));
+    const cudaError_t code = cudaEventSynchronize(events->end);
+    span->begin = span->end = host_seconds();
+    float milliseconds = 0;
+    if (code != cudaSuccess) return text_of("cudaEventSynchronize", code);
+    if (cudaEventElapsedTime(&milliseconds, events->begin, events->end) == cudaSuccess) {
+      span->begin -= 1e-3 * std::max(0.0, static_cast<double>(milliseconds));
+    } else {
+      cudaGetLastError();
+    }
+    give_back(std::move(events));
+    return {};
   }
 
  private:
+  std::unique_ptr<Events> take_events(std::string* error) noexcept {
+    try {
+      {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (!idle_.empty()) {
+          std::unique_ptr<Events> events = std::move(idle_.back());
+          idle_.pop_back();
+          return events;
+        }
+      }
+      auto events = std::make_unique<Events>();
+      cudaError_t code = cudaEventCreate(&events->begin);
+      if (code == cudaSuccess) code = cudaEventCreateWithFlags(&events->end, cudaEventBlockingSync);
+      if (code == cudaSuccess) return events;
+      *error = text_of("cudaEventCreate", code);
+      cudaGetLastError();
+    } catch (const std::bad_alloc&) {
+      *error = "out of memory";
+    }
+    return nullptr;
+  }
+  void give_back(std::unique_ptr<Events> events) noexcept {
+    try {
+      std::lock_guard<std::mutex> lock(mutex_);
+      idle_.push_back(std::move(events));
+    } catch (const std::bad_alloc&) {  // destroyed instead
+    }
+  }
+
   cudaError_t launch(const Operation& operation) noexcept {
     if (const auto* forward = std::get_if<PoolForward>(&operation)) {
       return static_cast<cudaError_t>(pool_forward_cuda(*forward, stream_));
@@ -99,6 +159,8 @@ class CudaQueue final : public QueueBackend {
 
   int ordinal_;
   cudaStream_t stream_ = nullptr;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Events>> idle_;
 };
 
 class CudaBackend final : public DeviceBackend {
@@ -107,6 +169,8 @@ class CudaBackend final : public DeviceBackend {
     cudaDeviceProp properties;
     check("cudaGetDeviceProperties", cudaGetDeviceProperties(&properties, ordinal));
     name_ = properties.name;
+    memory_ = properties.totalGlobalMem;
+    integrated_ = properties.integrated != 0;
     OnDevice on(ordinal_);
     check("cudaSetDevice", on.result());
     // Copies and fills of single calls have a stream of their own: the default stream would wait for other queues.
@@ -114,8 +178,22 @@ class CudaBackend final : public DeviceBackend {
   }
   std::string name() const override { return name_; }
   bool is_host() const override { return false; }
+  bool has_unified_memory() const override { return integrated_; }
+  uint64_t memory_bytes() const override { return memory_; }
+  void copy_to_device(void* target, const void* source, size_t bytes) override {
+    copy(target, source, bytes, cudaMemcpyHostToDevice);
+  }
+  void copy_to_host(void* target, const void* source, size_t bytes) override {
+    copy(target, source, bytes, cudaMemcpyDeviceToHost);
+  }
+  std::unique_ptr<QueueBackend> make_queue() override {
+    check_process();
+    return std::make_unique<CudaQueue>(ordinal_);
+  }
 
-  void* allocate(size_t bytes, bool zero) override {
+ protected:
+  void* allocate_block(size_t bytes, bool zero) override {
+    check_process();
     OnDevice on(ordinal_);
     check("cudaSetDevice", on.result());
     void* data = nullptr;
@@ -131,20 +209,19 @@ class CudaBackend final : public DeviceBackend {
     }
     return data;
   }
-  void free(void* data, size_t) noexcept override {
+  void free_block(void* data, size_t) noexcept override {
+    if (forked()) return;
     OnDevice on(ordinal_);
     cudaFree(data);
   }
-  void copy_to_device(void* target, const void* source, size_t bytes) override {
-    copy(target, source, bytes, cudaMemcpyHostToDevice);
-  }
-  void copy_to_host(void* target, const void* source, size_t bytes) override {
-    copy(target, source, bytes, cudaMemcpyDeviceToHost);
-  }
-  std::unique_ptr<QueueBackend> make_queue() override { return std::make_unique<CudaQueue>(ordinal_); }
 
  private:
+  bool forked() const noexcept { return fork_generation() != generation_; }
+  void check_process() const {
+    if (forked()) fail_unsupported("%s", kForked);
+  }
   void copy(void* target, const void* source, size_t bytes, cudaMemcpyKind kind) {
+    check_process();
     OnDevice on(ordinal_);
     check("cudaSetDevice", on.result());
     check("cudaMemcpyAsync", cudaMemcpyAsync(target, source, bytes, kind, stream_));
@@ -152,7 +229,10 @@ class CudaBackend final : public DeviceBackend {
   }
 
   int ordinal_;
+  const uint32_t generation_ = fork_generation();
   std::string name_;
+  uint64_t memory_ = 0;
+  bool integrated_ = false;
   cudaStream_t stream_ = nullptr;  // lives as long as the process, like the device
 };
 

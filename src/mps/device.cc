@@ -42,9 +42,11 @@ DeviceImpl::DeviceImpl(std::unique_ptr<DeviceBackend> backend, MTLX::DeviceKind 
   name_ = NS::TransferPtr(NS::String::alloc()->init(backend_->name().c_str()));
 }
 
-MTL::CommandQueue* DeviceImpl::newCommandQueue() {
-  return protect("newCommandQueue", static_cast<MTL::CommandQueue*>(nullptr),
-                 [&]() -> MTL::CommandQueue* { return new CommandQueueImpl(*this); });
+MTL::CommandQueue* DeviceImpl::newCommandQueue(NS::UInteger maxCommandBufferCount) {
+  return protect("newCommandQueue", static_cast<MTL::CommandQueue*>(nullptr), [&]() -> MTL::CommandQueue* {
+    if (maxCommandBufferCount == 0) fail_invalid("maxCommandBufferCount is 0, expected at least 1");
+    return new CommandQueueImpl(*this, maxCommandBufferCount);
+  });
 }
 
 MTL::Texture* DeviceImpl::newTexture(const MTL::TextureDescriptor* descriptor) {
@@ -95,6 +97,10 @@ MTL::Device* CreateCUDADevice(NS::Integer ordinal) {
   const auto count = static_cast<NS::Integer>(all.size()) - 1;
   if (ordinal >= 0 && ordinal < count) return all[static_cast<size_t>(ordinal)]->retain();
 #if BNNS_MPS_CUDA
+  if (count == 0) {
+    bnns::mps::refuse("CreateCUDADevice", "no driver, no GPU, or BNNS_MPS_DEVICE=cpu: no CUDA device is offered");
+    return nullptr;
+  }
   bnns::mps::refuse("CreateCUDADevice", "ordinal is %td, expected 0 to %td: %td CUDA devices are offered",
                     static_cast<std::ptrdiff_t>(ordinal), static_cast<std::ptrdiff_t>(count - 1),
                     static_cast<std::ptrdiff_t>(count));

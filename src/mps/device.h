@@ -15,7 +15,11 @@ class DeviceImpl final : public MTL::Device {
 
   NS::String* name() const override { return name_.get(); }
   uint64_t registryID() const override { return id_; }
-  MTL::CommandQueue* newCommandQueue() override;
+  bool hasUnifiedMemory() const override { return backend_->has_unified_memory(); }
+  uint64_t recommendedMaxWorkingSetSize() const override { return backend_->memory_bytes(); }
+  NS::UInteger currentAllocatedSize() const override { return backend_->allocated_bytes(); }
+  MTL::CommandQueue* newCommandQueue() override { return newCommandQueue(NS::UIntegerMax); }
+  MTL::CommandQueue* newCommandQueue(NS::UInteger maxCommandBufferCount) override;
   MTL::Texture* newTexture(const MTL::TextureDescriptor* descriptor) override;
 
   DeviceBackend& backend() { return *backend_; }

@@ -1,16 +1,11 @@
 // Memory of images: allocated at first use; temporary images borrow it from their command buffer.
-#include <mutex>
-
 #include "src/mps/guard.h"
 #include "src/mps/image.h"
 
 namespace bnns::mps {
 namespace {
 
-std::mutex& allocation_mutex() {
-  static auto* mutex = new std::mutex;  // never destroyed: images may outlive static variables
-  return *mutex;
-}
+ForkMutex allocation_mutex;  // needs no destructor: images may outlive static variables
 
 // A texture around a new block; the block is not lost if there is no memory for the object itself.
 TextureImpl* make_texture(DeviceImpl& device, const TextureShape& shape, Block block, std::shared_ptr<Arena> arena) {
@@ -57,7 +52,7 @@ TextureImpl& ImageAccess::texture(MPS::Image& image, CommandBufferImpl* buffer, 
     image.texture_.store(made, std::memory_order_release);
     return *made;
   }
-  std::lock_guard<std::mutex> lock(allocation_mutex());
+  const ForkLock lock(allocation_mutex);
   if (MTL::Texture* known = image.texture_.load(std::memory_order_acquire)) return static_cast<TextureImpl&>(*known);
   made = make_texture(device, shape, {device.backend().allocate(bytes, true), bytes, true}, nullptr);
   image.texture_.store(made, std::memory_order_release);

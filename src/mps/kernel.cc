@@ -88,14 +88,14 @@ void Kernel::setLabel(NS::String* label) {
 }
 
 bool Kernel::start(MTL::Device* device) noexcept {
-  return bnns::mps::protect(className(), false, [&] {
+  return bnns::mps::protect(bnns::mps::Reporter(*this), false, [&] {
     device_ = &bnns::mps::device_impl(device);
     return true;
   });
 }
 
 Kernel* Kernel::copy(MTL::Device* device) const {
-  return bnns::mps::protect(className(), static_cast<Kernel*>(nullptr), [&] {
+  return bnns::mps::protect(bnns::mps::Reporter(*this), static_cast<Kernel*>(nullptr), [&] {
     auto made = NS::TransferPtr(allocSame());
     made->assign(*this);
     made->device_ = device ? &bnns::mps::device_impl(device) : device_;
@@ -121,7 +121,7 @@ void Kernel::decode(NS::Coder* coder) {
 }
 
 Kernel* Kernel::startFrom(NS::Coder* coder, MTL::Device* device, bool provided) noexcept {
-  const bool ok = bnns::mps::protect(className(), false, [&] {
+  const bool ok = bnns::mps::protect(bnns::mps::Reporter(*this), false, [&] {
     auto pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
     if (!coder) bnns::fail_invalid("coder is null");
     NS::SharedPtr<MTL::Device> chosen = NS::RetainPtr(device);
@@ -148,7 +148,7 @@ Kernel* Kernel::startFrom(NS::Coder* coder, MTL::Device* device, bool provided) 
 }
 
 NS::Data* Kernel::serialize() const {
-  return bnns::mps::protect(className(), static_cast<NS::Data*>(nullptr), [&] {
+  return bnns::mps::protect(bnns::mps::Reporter(*this), static_cast<NS::Data*>(nullptr), [&] {
     NS::Coder* coder = NS::Coder::coder();
     encode(coder);
     return coder->data();

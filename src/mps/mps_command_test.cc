@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -120,6 +121,162 @@ TEST_P(Commands, WaitingForNothing) {
   buffer->waitUntilScheduled();
   EXPECT_GE(buffer->status(), MTL::CommandBufferStatusScheduled);
   buffer->waitUntilCompleted();
+}
+
+TEST_P(Commands, Times) {
+  auto buffer = NS::RetainPtr(queue_->commandBuffer());
+  auto kernel = NS::TransferPtr(MPS::CNNPoolingMax::alloc()->init(device_.get(), 9, 9));
+  auto x = image(256), y = image(256);
+  kernel->encodeToCommandBuffer(buffer.get(), x.get(), y.get());
+  EXPECT_EQ(buffer->GPUStartTime(), 0);
+  EXPECT_EQ(buffer->GPUEndTime(), 0);
+  buffer->commit();
+  buffer->waitUntilCompleted();
+  const CFTimeInterval began = buffer->GPUStartTime(), ended = buffer->GPUEndTime();
+  EXPECT_GT(began, 0);
+  EXPECT_GT(ended, began);
+  EXPECT_LT(ended - began, 60);
+  EXPECT_GT(buffer->kernelStartTime(), 0);
+  EXPECT_GE(buffer->kernelEndTime(), buffer->kernelStartTime());
+  EXPECT_GE(ended, buffer->kernelStartTime());
+  auto next = NS::RetainPtr(queue_->commandBuffer());
+  kernel->encodeToCommandBuffer(next.get(), x.get(), y.get());
+  next->commit();
+  next->waitUntilCompleted();
+  EXPECT_GT(next->GPUEndTime(), ended);
+}
+
+TEST_P(Commands, EnqueueKeepsAPlace) {
+  std::vector<NS::SharedPtr<MTL::CommandBuffer>> buffers;
+  std::vector<int> order;
+  for (int i = 0; i < 4; ++i) {
+    buffers.push_back(NS::RetainPtr(queue_->commandBuffer()));
+    buffers.back()->addCompletedHandler([&order, i](MTL::CommandBuffer*) { order.push_back(i); });
+  }
+  buffers[0]->enqueue();
+  buffers[1]->enqueue();
+  EXPECT_EQ(buffers[0]->status(), MTL::CommandBufferStatusEnqueued);
+  MTLX::clearLastError();
+  buffers[0]->enqueue();
+  EXPECT_NE(std::string(MTLX::lastError()), "");
+  MTLX::clearLastError();
+  buffers[0]->waitUntilCompleted();  // not committed: returns
+  EXPECT_NE(std::string(MTLX::lastError()).find("not committed"), std::string::npos);
+  // Enqueued buffers still record.
+  auto kernel = NS::TransferPtr(MPS::CNNPoolingMax::alloc()->init(device_.get(), 1, 1));
+  auto x = image(2), y = image(2);
+  kernel->encodeToCommandBuffer(buffers[0].get(), x.get(), y.get());
+  EXPECT_EQ(buffers[0]->error(), nullptr);
+  buffers[3]->commit();
+  buffers[1]->commit();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(buffers[3]->status(), MTL::CommandBufferStatusCommitted);
+  buffers[0]->commit();
+  buffers[3]->waitUntilCompleted();
+  buffers[2]->commit();
+  buffers[2]->waitUntilCompleted();
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 3, 2}));
+}
+
+TEST_P(Commands, EnqueuedBuffersThatAreDropped) {
+  MTL::CommandBuffer* last = nullptr;
+  {
+    auto pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
+    queue_->commandBuffer()->enqueue();
+    last = queue_->commandBuffer()->retain();
+    last->commit();
+    EXPECT_EQ(last->status(), MTL::CommandBufferStatusCommitted);
+  }
+  last->waitUntilCompleted();
+  EXPECT_EQ(last->status(), MTL::CommandBufferStatusCompleted);
+  last->release();
+}
+
+TEST_P(Commands, QueuesOfFewBuffers) {
+  EXPECT_EQ(device_->newCommandQueue(0), nullptr);
+  EXPECT_NE(std::string(MTLX::lastError()).find("maxCommandBufferCount is 0"), std::string::npos);
+  auto queue = NS::TransferPtr(device_->newCommandQueue(2));
+  auto first = NS::RetainPtr(queue->commandBuffer()), second = NS::RetainPtr(queue->commandBuffer());
+  std::atomic<bool> got{false};
+  std::thread third([&] {
+    auto pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
+    MTL::CommandBuffer* buffer = queue->commandBuffer();  // waits
+    got = true;
+    buffer->commit();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_FALSE(got);
+  // A handler may take its own buffer's place, but cannot wait for another.
+  std::atomic<bool> refused{false};
+  first->addScheduledHandler([&](MTL::CommandBuffer*) { refused = queue->commandBuffer() == nullptr; });
+  first->commit();
+  third.join();
+  EXPECT_TRUE(got);
+  EXPECT_TRUE(refused);
+  second.reset();  // dropped, never committed: its place is free too
+  first.reset();
+  for (int i = 0; i < 20; ++i) {
+    auto pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
+    queue->commandBuffer()->commit();
+  }
+}
+
+TEST_P(Commands, HandlersMakeTheNextBuffer) {
+  auto queue = NS::TransferPtr(device_->newCommandQueue(1));
+  std::atomic<int> left{10};
+  std::function<void(MTL::CommandBuffer*)> next = [&](MTL::CommandBuffer*) {
+    if (--left == 0) return;
+    MTL::CommandBuffer* buffer = queue->commandBuffer();
+    if (!buffer) return;
+    buffer->addCompletedHandler(next);
+    buffer->commit();
+  };
+  {
+    auto pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
+    MTL::CommandBuffer* buffer = queue->commandBuffer();
+    buffer->addCompletedHandler(next);
+    buffer->commit();
+  }
+  for (int i = 0; i < 5000 && left != 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(left, 0);
+}
+
+TEST_P(Commands, DeviceMemory) {
+  const bool cpu = std::string(GetParam()) == "cpu";
+  if (cpu) {
+    EXPECT_TRUE(device_->hasUnifiedMemory());
+  }
+  EXPECT_GT(device_->recommendedMaxWorkingSetSize(), std::uint64_t{1} << 20);
+  const NS::UInteger before = device_->currentAllocatedSize();
+  auto x = image(100);
+  EXPECT_EQ(device_->currentAllocatedSize(), before);  // allocated at first use
+  ASSERT_NE(x->texture(), nullptr);
+  EXPECT_EQ(device_->currentAllocatedSize(), before + 100 * 100 * 16);
+  x->texture()->setLabel(MTLSTR("activations"));
+  EXPECT_STREQ(x->texture()->label()->utf8String(), "activations");
+  x.reset();
+  EXPECT_EQ(device_->currentAllocatedSize(), before);
+}
+
+TEST_P(Commands, LabelsInMessages) {
+  auto kernel = NS::TransferPtr(MPS::CNNPoolingMax::alloc()->init(device_.get(), 2, 2));
+  auto buffer = NS::RetainPtr(queue_->commandBuffer());
+  kernel->setLabel(MTLSTR("pool 1"));
+  kernel->encodeToCommandBuffer(nullptr, static_cast<MPS::Image*>(nullptr), nullptr);
+  EXPECT_EQ(std::string(MTLX::lastError()).rfind("MPSCNNPoolingMax \"pool 1\": ", 0), 0u) << MTLX::lastError();
+  buffer->setLabel(MTLSTR("step 3"));
+  auto x = image(2);
+  kernel->encodeToCommandBuffer(buffer.get(), x.get(), x.get());
+  const std::string expected = "MPSCNNPoolingMax \"pool 1\" in command buffer \"step 3\": destination is also a source";
+  EXPECT_EQ(MTLX::lastError(), expected);
+  EXPECT_EQ(buffer->error()->localizedDescription()->utf8String(), expected);
+  buffer->waitUntilCompleted();
+  EXPECT_STREQ(MTLX::lastError(), "waitUntilCompleted \"step 3\": the command buffer was not committed");
+  // However long the labels, the reason is there.
+  kernel->setLabel(NS::String::string(std::string(5000, 'k').c_str()));
+  buffer->setLabel(NS::String::string(std::string(5000, 'b').c_str()));
+  kernel->encodeToCommandBuffer(buffer.get(), x.get(), x.get());
+  EXPECT_NE(std::string(MTLX::lastError()).find(": destination is also a source"), std::string::npos);
 }
 
 TEST_P(Commands, ImagesLiveUntilTheBufferIsDone) {

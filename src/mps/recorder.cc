@@ -97,11 +97,8 @@ void Recorder::finish() {
 }
 
 void fail_encode(const MPS::Kernel& kernel, MTL::CommandBuffer* buffer, const Error* error) noexcept {
-  if (error) {
-    report(kernel.className(), *error);
-  } else {
-    report_out_of_memory(kernel.className());
-  }
+  const Reporter reporter(kernel, buffer);
+  error ? reporter.refused(*error) : reporter.out_of_memory();
   auto* ours = dynamic_cast<CommandBufferImpl*>(buffer);
   if (!ours || ours->committed()) return;  // too late for the buffer: lastError alone has it
   const bool memory = !error || error->kind() == ErrorKind::out_of_memory;

@@ -1,5 +1,6 @@
 #include "src/mps/storage.h"
 
+#include <new>
 #include <utility>
 
 #include "src/core/error.h"
@@ -22,11 +23,17 @@ Block take_fitting(std::vector<Block>* blocks, size_t bytes) {
   return block;
 }
 
+// Leaves the list's memory alone: it may be half changed.
+void forget(std::vector<Block>* blocks) {
+  new (blocks) std::vector<Block>();
+}
+
 }  // namespace
 
 Block BlockCache::take(size_t bytes) {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const ForkLock lock(mutex_);
+    if (lock.torn()) forget(&blocks_), kept_ = 0;
     const Block block = take_fitting(&blocks_, bytes);
     if (block.data) {
       kept_ -= block.bytes;
@@ -46,7 +53,8 @@ Block BlockCache::take(size_t bytes) {
 void BlockCache::put(Block block) noexcept {
   block.zero = false;
   try {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const ForkLock lock(mutex_);
+    if (lock.torn()) forget(&blocks_), kept_ = 0;
     if (block.bytes <= kKeptBytes && kept_ <= kKeptBytes - block.bytes) {
       blocks_.push_back(block);
       kept_ += block.bytes;
@@ -60,7 +68,8 @@ void BlockCache::put(Block block) noexcept {
 void BlockCache::clear() noexcept {
   std::vector<Block> blocks;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const ForkLock lock(mutex_);
+    if (lock.torn()) forget(&blocks_), kept_ = 0;
     blocks.swap(blocks_);
     kept_ = 0;
   }
@@ -69,7 +78,8 @@ void BlockCache::clear() noexcept {
 
 Block Arena::take(size_t bytes) {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const ForkLock lock(mutex_);
+    if (lock.torn()) forget(&blocks_);
     const Block block = take_fitting(&blocks_, bytes);
     if (block.data) return block;
   }
@@ -79,7 +89,8 @@ Block Arena::take(size_t bytes) {
 void Arena::put(Block block) noexcept {
   block.zero = false;
   try {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const ForkLock lock(mutex_);
+    if (lock.torn()) forget(&blocks_);
     if (open_) {
       blocks_.push_back(block);
       return;
@@ -93,16 +104,12 @@ void Arena::put(Block block) noexcept {
 void Arena::close() noexcept {
   std::vector<Block> blocks;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const ForkLock lock(mutex_);
+    if (lock.torn()) forget(&blocks_);
     open_ = false;
     blocks.swap(blocks_);
   }
   for (const Block& block : blocks) cache_.put(block);
-}
-
-bool Arena::open() const noexcept {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return open_;
 }
 
 }  // namespace bnns::mps

@@ -3,14 +3,16 @@
 // A block belongs to a texture. Blocks of temporary images go back to the arena of their command buffer, which hands
 // them out again at once: the operations of a buffer run in order, so the next user comes later than the last. When the
 // buffer is done its blocks go to the device's cache, for the next buffer: allocating on a GPU stops it.
+//
+// A list that another thread was changing when this process was forked off is forgotten, blocks and all.
 #pragma once
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "src/mps/device_backend.h"
+#include "src/mps/fork_lock.h"
 
 namespace bnns::mps {
 
@@ -35,7 +37,7 @@ class BlockCache {
   static constexpr size_t kKeptBytes = size_t{2} << 30;  // more than this is freed
 
   DeviceBackend& backend_;
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::vector<Block> blocks_;
   size_t kept_ = 0;
 };
@@ -51,11 +53,10 @@ class Arena {
   Block take(size_t bytes);  // throws Error
   void put(Block block) noexcept;
   void close() noexcept;  // the command buffer is done
-  bool open() const noexcept;
 
  private:
   BlockCache& cache_;
-  mutable std::mutex mutex_;
+  ForkMutex mutex_;
   std::vector<Block> blocks_;
   bool open_ = true;
 };

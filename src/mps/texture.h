@@ -44,6 +44,8 @@ class TextureImpl final : public MTL::Texture {
   MTL::StorageMode storageMode() const override { return shape_.storage; }
   MTL::TextureUsage usage() const override { return shape_.usage; }
   NS::UInteger allocatedSize() const override { return block_.bytes; }
+  NS::String* label() const override { return label_.get(); }
+  void setLabel(NS::String* label) override { label_ = NS::RetainPtr(label); }
   using MTL::Texture::getBytes;
   using MTL::Texture::replaceRegion;
   void getBytes(void* bytes, NS::UInteger bytesPerRow, NS::UInteger bytesPerImage, MTL::Region region,
@@ -64,6 +66,7 @@ class TextureImpl final : public MTL::Texture {
   TextureShape shape_;
   Block block_;
   std::shared_ptr<Arena> arena_;
+  NS::SharedPtr<NS::String> label_;
 };
 
 }  // namespace bnns::mps
