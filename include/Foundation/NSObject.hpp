@@ -24,7 +24,8 @@ class BNNS_MPS_API Object {
 
   virtual UInteger hash() const;
   virtual bool isEqual(const Object* other) const;
-  virtual String* description() const;  // for debugging
+  virtual String* description() const;       // for debugging
+  virtual String* debugDescription() const;  // more of it, where there is more
   virtual const char* className() const noexcept;
 
  protected:

@@ -81,6 +81,10 @@ class BNNS_MPS_API CNNBinaryKernel : public NS::Referencing<CNNBinaryKernel, Ker
   CNNBinaryKernel();
   ~CNNBinaryKernel() override;
 
+  void visitNumbers(const NumberVisitor& visit) const override;
+  void describe(std::string& text) const override;
+  void describeObjects(std::string& text) const override;
+
   // Adds the work of one triple of images; throws before anything is added. clear: the destination's pixels that are
   // not written are to be 0.
   virtual void record(bnns::mps::Recorder& recorder, Image* primary, Image* secondary, Image* destination,
@@ -112,7 +116,7 @@ class BNNS_MPS_API CNNBinaryKernel : public NS::Referencing<CNNBinaryKernel, Ker
  private:
   template <class P, class Visit>
   static void visit(P& properties, Visit&& visit);
-  ImageDescriptor* describe(NS::Array* images, NS::Array* states);
+  ImageDescriptor* makeDescriptor(NS::Array* images, NS::Array* states);
 
   NS::SharedPtr<NNPadding> padding_;
   NS::SharedPtr<ImageAllocator> allocator_;
@@ -140,11 +144,11 @@ class BNNS_MPS_API CNNGradientKernel : public NS::Referencing<CNNGradientKernel,
   void encodeBatchToCommandBuffer(MTL::CommandBuffer* buffer, ImageBatch* sourceGradients, ImageBatch* sourceImages,
                                   StateBatch* gradientStates, ImageBatch* destinationGradients);
 
-  void encode(NS::Coder* coder) const override;
-
  protected:
   CNNGradientKernel() = default;
   ~CNNGradientKernel() override;
+  void visitNumbers(const NumberVisitor& visit) const override;
+  void describe(std::string& text) const override;
   void assign(const Kernel& other) override;
   void decode(NS::Coder* coder) override;
 

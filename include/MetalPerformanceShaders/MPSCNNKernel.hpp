@@ -69,6 +69,10 @@ class BNNS_MPS_API CNNKernel : public NS::Referencing<CNNKernel, Kernel> {
   CNNKernel();
   ~CNNKernel() override;
 
+  void visitNumbers(const NumberVisitor& visit) const override;
+  void describe(std::string& text) const override;
+  void describeObjects(std::string& text) const override;
+
   // Adds the work of one pair of images; throws before anything is added. excludeEdges: NNPaddingMethodExcludeEdges.
   virtual void record(bnns::mps::Recorder& recorder, Image* source, Image* destination, bool excludeEdges) const = 0;
   virtual State* makeState(Image* source, Image* destination, bool excludeEdges) const;  // +1, or null: none
@@ -89,7 +93,7 @@ class BNNS_MPS_API CNNKernel : public NS::Referencing<CNNKernel, Kernel> {
  private:
   template <class P, class Visit>
   static void visit(P& properties, Visit&& visit);
-  ImageDescriptor* describe(NS::Array* images, NS::Array* states);
+  ImageDescriptor* makeDescriptor(NS::Array* images, NS::Array* states);
   // What all encode forms come down to.
   void encodeAll(MTL::CommandBuffer* buffer, ImageBatch* sources, StateBatch* states, ImageBatch* destinations,
                  bool single);

@@ -2,7 +2,9 @@
 // offset + stride i: with extent E = (kernel - 1) dilation + 1 its taps begin E / 2 before the centre. Reads outside
 // the source give 0 (edge mode Zero) or the nearest pixel (Clamp).
 //
-// init: kernel sizes, then strides (1 where not given); null if the device is null or a number is 0.
+// init: kernel sizes, then strides (1 where not given); null with a reason in MTLX::lastError() if the device is null,
+// a number is 0 or a window has more than 2^28 taps. Encodes refuse windows of more than 2^20 taps that have more than
+// 4 times the pixels of the source.
 #pragma once
 
 #include "MPSCNNKernel.hpp"
@@ -17,6 +19,13 @@ class BNNS_MPS_API CNNPooling : public KernelClass<CNNPooling, CNNKernel> {
   CNNPooling* init(MTL::Device* device, NS::UInteger kernelWidth, NS::UInteger kernelHeight);
   CNNPooling* init(MTL::Device* device, NS::UInteger kernelWidth, NS::UInteger kernelHeight,
                    NS::UInteger strideInPixelsX, NS::UInteger strideInPixelsY);
+  CNNPooling* initWithDevice(MTL::Device* device, NS::UInteger kernelWidth, NS::UInteger kernelHeight) {
+    return init(device, kernelWidth, kernelHeight);
+  }
+  CNNPooling* initWithDevice(MTL::Device* device, NS::UInteger kernelWidth, NS::UInteger kernelHeight,
+                             NS::UInteger strideInPixelsX, NS::UInteger strideInPixelsY) {
+    return init(device, kernelWidth, kernelHeight, strideInPixelsX, strideInPixelsY);
+  }
   const char* className() const noexcept override;
 
  protected:
@@ -71,10 +80,11 @@ class BNNS_MPS_API CNNPoolingAverage : public PoolingClass<CNNPoolingAverage, CN
   NS::UInteger zeroPadSizeY() const { return zeroPadSizeY_; }
   void setZeroPadSizeX(NS::UInteger size) { zeroPadSizeX_ = size; }
   void setZeroPadSizeY(NS::UInteger size) { zeroPadSizeY_ = size; }
-  void encode(NS::Coder* coder) const override;
   const char* className() const noexcept override;
 
  protected:
+  void visitNumbers(const NumberVisitor& visit) const override;
+  void describe(std::string& text) const override;
   Kernel* allocSame() const override;
   void assign(const Kernel& other) override;
   void decode(NS::Coder* coder) override;

@@ -4,7 +4,8 @@
 // on secondaryOffset, the next ones follow at the stride. Destination pixel clipRect.origin + t is the derivative with
 // respect to source pixel y0 + t, where y0 = max(0, secondaryOffset - E / 2), normally 0. Every pixel of the clip is
 // written, 0 where no window reaches. Normally secondaryOffset is the forward offset, primaryOffset the forward clip's
-// origin, sourceSize its size, secondaryEdgeMode the forward edge mode; a state sets all of this.
+// origin, sourceSize its size, secondaryEdgeMode the forward edge mode; a state sets all of this. With a state the
+// gradient image must hold what the forward encode wrote: smaller ones and ones with fewer channels are refused.
 #pragma once
 
 #include "MPSCNNBinaryKernel.hpp"
@@ -20,10 +21,16 @@ class BNNS_MPS_API CNNPoolingGradient : public KernelClass<CNNPoolingGradient, C
   CNNPoolingGradient* init(MTL::Device* device, NS::UInteger kernelWidth, NS::UInteger kernelHeight);
   CNNPoolingGradient* init(MTL::Device* device, NS::UInteger kernelWidth, NS::UInteger kernelHeight,
                            NS::UInteger strideInPixelsX, NS::UInteger strideInPixelsY);
+  CNNPoolingGradient* initWithDevice(MTL::Device* device, NS::UInteger kernelWidth, NS::UInteger kernelHeight) {
+    return init(device, kernelWidth, kernelHeight);
+  }
+  CNNPoolingGradient* initWithDevice(MTL::Device* device, NS::UInteger kernelWidth, NS::UInteger kernelHeight,
+                                     NS::UInteger strideInPixelsX, NS::UInteger strideInPixelsY) {
+    return init(device, kernelWidth, kernelHeight, strideInPixelsX, strideInPixelsY);
+  }
   // How much of the primary image counts; depth: images.
   MTL::Size sourceSize() const { return sourceSize_; }
   void setSourceSize(MTL::Size size) { sourceSize_ = size; }
-  void encode(NS::Coder* coder) const override;
   const char* className() const noexcept override;
 
  protected:
@@ -31,6 +38,8 @@ class BNNS_MPS_API CNNPoolingGradient : public KernelClass<CNNPoolingGradient, C
   ~CNNPoolingGradient() override;
 
   friend class PoolingState;
+  void visitNumbers(const NumberVisitor& visit) const override;
+  void describe(std::string& text) const override;
   void record(bnns::mps::Recorder& recorder, Image* primary, Image* secondary, Image* destination,
               bool clear) const override;
   Kernel* allocSame() const override;
@@ -63,10 +72,11 @@ class BNNS_MPS_API CNNPoolingAverageGradient : public PoolingClass<CNNPoolingAve
   NS::UInteger zeroPadSizeY() const { return zeroPadSizeY_; }
   void setZeroPadSizeX(NS::UInteger size) { zeroPadSizeX_ = size; }
   void setZeroPadSizeY(NS::UInteger size) { zeroPadSizeY_ = size; }
-  void encode(NS::Coder* coder) const override;
   const char* className() const noexcept override;
 
  protected:
+  void visitNumbers(const NumberVisitor& visit) const override;
+  void describe(std::string& text) const override;
   Kernel* allocSame() const override;
   void assign(const Kernel& other) override;
   void decode(NS::Coder* coder) override;

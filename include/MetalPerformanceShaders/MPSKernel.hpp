@@ -5,6 +5,9 @@
 // fails its command buffer, other refused calls return null or do nothing; MTLX::lastError() has the reason.
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "MPSNNPadding.hpp"
 
 namespace MPS {
@@ -26,9 +29,20 @@ class BNNS_MPS_API Kernel : public NS::Referencing<Kernel> {
   static Kernel* deserialize(const NS::Data* data, MTL::Device* device);
   static bool supportsSecureCoding() { return true; }
 
+  // One line: class, label, window, where it sits, edge mode; gradients: sourceSize too.
+  NS::String* description() const override;
+  // The same and the device, padding, allocator and every number of the kernel under its name.
+  NS::String* debugDescription() const override;
+
  protected:
   Kernel() = default;
   ~Kernel() override;
+
+  // Every number that makes the kernel, under its property's name.
+  using NumberVisitor = std::function<void(const char* key, NS::Integer value)>;
+  virtual void visitNumbers(const NumberVisitor& visit) const;
+  virtual void describe(std::string& text) const;         // adds to description()
+  virtual void describeObjects(std::string& text) const;  // padding and allocator, for debugDescription()
 
   virtual Kernel* allocSame() const = 0;     // a new object of this class
   virtual void assign(const Kernel& other);  // properties but the device; other is of the same class

@@ -6,10 +6,23 @@
 
 namespace MPS {
 
+class CNNGradientKernel;
 class Kernel;
+
+// What a state's texture looks like. Pooling states have none: zeros.
+struct StateTextureInfo {
+  NS::UInteger width = 0, height = 0, depth = 0, arrayLength = 0;
+  MTL::PixelFormat pixelFormat = MTL::PixelFormatInvalid;
+  MTL::TextureType textureType = MTL::TextureType2D;
+  MTL::TextureUsage usage = MTL::TextureUsageUnknown;
+};
 
 class BNNS_MPS_API State : public NS::Referencing<State> {
  public:
+  // A state without resources for a command buffer that was not committed. Having nothing to expire it is not
+  // temporary. Autoreleased; null with a reason. States with buffers or textures are not offered.
+  static State* temporaryState(MTL::CommandBuffer* commandBuffer);
+
   NS::UInteger readCount() const { return 0; }
   void setReadCount(NS::UInteger) {}  // nothing expires
   bool isTemporary() const { return false; }
@@ -18,9 +31,11 @@ class BNNS_MPS_API State : public NS::Referencing<State> {
   NS::UInteger resourceCount() const { return 0; }
   NS::Object* resource(NS::UInteger, bool) { return nullptr; }
   NS::UInteger bufferSize(NS::UInteger) const { return 0; }
+  StateTextureInfo textureInfo(NS::UInteger) const { return {}; }
   StateResourceType resourceType(NS::UInteger) const { return StateResourceTypeNone; }
   NS::UInteger resourceSize() const { return 0; }
   void synchronize(MTL::CommandBuffer*) {}
+  void synchronizeOnCommandBuffer(MTL::CommandBuffer* commandBuffer) { synchronize(commandBuffer); }
 
   // Called for each source state while a kernel prepares its destination; may change the kernel's properties and the
   // descriptor. Returns the descriptor to use.
@@ -31,6 +46,10 @@ class BNNS_MPS_API State : public NS::Referencing<State> {
  protected:
   State() = default;
   ~State() override;
+
+  friend class CNNGradientKernel;
+  // Throws if the image is too small to be the gradient of what the forward encode wrote.
+  virtual void checkGradient(const Image& gradient) const;
 
  private:
   NS::SharedPtr<NS::String> label_;

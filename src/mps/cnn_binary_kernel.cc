@@ -40,9 +40,13 @@ void CNNBinaryKernel::visit(P& p, Visit&& visit) {
   bnns::mps::visit_destination(p, visit);
 }
 
+void CNNBinaryKernel::visitNumbers(const NumberVisitor& visitor) const {
+  Kernel::visitNumbers(visitor);
+  visit(p_, [&](const char* key, const auto& value) { visitor(key, static_cast<NS::Integer>(value)); });
+}
+
 void CNNBinaryKernel::encode(NS::Coder* coder) const {
   Kernel::encode(coder);
-  visit(p_, [&](const char* key, const auto& value) { coder->encodeInteger(static_cast<NS::Integer>(value), key); });
   bnns::mps::padding_table().encode(padding_.get(), coder, "padding");
   bnns::mps::allocator_table().encode(allocator_.get(), coder, "destinationImageAllocator");
 }
@@ -88,7 +92,7 @@ void CNNBinaryKernel::setDestinationImageAllocator(ImageAllocator* allocator) {
   allocator_ = NS::RetainPtr(allocator ? allocator : TemporaryImage::defaultAllocator());
 }
 
-ImageDescriptor* CNNBinaryKernel::describe(NS::Array* images, NS::Array* states) {
+ImageDescriptor* CNNBinaryKernel::makeDescriptor(NS::Array* images, NS::Array* states) {
   Image* primary = bnns::mps::image_at(images, 0, 2);
   Image* secondary = bnns::mps::image_at(images, 1, 2);
   // The derivative with respect to the secondary image has its size, whatever the padding says.
@@ -101,7 +105,7 @@ ImageDescriptor* CNNBinaryKernel::describe(NS::Array* images, NS::Array* states)
 
 ImageDescriptor* CNNBinaryKernel::destinationImageDescriptor(NS::Array* sourceImages, NS::Array* sourceStates) {
   return bnns::mps::protect(bnns::mps::Reporter(*this), static_cast<ImageDescriptor*>(nullptr),
-                            [&] { return describe(sourceImages, sourceStates); });
+                            [&] { return makeDescriptor(sourceImages, sourceStates); });
 }
 
 void CNNBinaryKernel::encodeAll(MTL::CommandBuffer* buffer, ImageBatch* primaries, ImageBatch* secondaries,
@@ -151,8 +155,11 @@ ImageBatch* CNNBinaryKernel::encodeAllReturning(MTL::CommandBuffer* buffer, Imag
       }
       const NS::Object* pair[] = {primaries->image(i), secondary};
       NS::Array* state = states ? NS::Array::array(states->state(i)) : nullptr;
-      ImageDescriptor* descriptor = describe(NS::Array::array(pair, 2), state);
-      if (i == 0) images = bnns::mps::allocate_images(allocator_.get(), buffer, descriptor, this, count, single);
+      ImageDescriptor* descriptor = makeDescriptor(NS::Array::array(pair, 2), state);
+      if (i == 0) {
+        images = bnns::mps::allocate_images(allocator_.get(), buffer, descriptor, this, p_.destinationChannelOffset,
+                                            count, single);
+      }
       record(recorder, primaries->image(i), secondary, images->image(i), states != nullptr);
     }
     recorder.finish();

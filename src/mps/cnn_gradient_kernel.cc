@@ -16,7 +16,13 @@ Image* CNNGradientKernel::encodeToCommandBuffer(MTL::CommandBuffer* buffer, Imag
 }
 
 void CNNGradientKernel::encodeToCommandBuffer(MTL::CommandBuffer* buffer, Image* sourceGradient, Image* sourceImage,
-                                              State*, Image* destinationGradient) {
+                                              State* gradientState, Image* destinationGradient) {
+  if (gradientState && sourceGradient && !bnns::mps::encode_guarded(*this, buffer, false, [&] {
+        if (!(options_ & KernelOptionsSkipAPIValidation)) gradientState->checkGradient(*sourceGradient);
+        return true;
+      })) {
+    return;
+  }
   CNNBinaryKernel::encodeToCommandBuffer(buffer, sourceGradient, sourceImage, destinationGradient);
 }
 
@@ -28,20 +34,23 @@ ImageBatch* CNNGradientKernel::encodeBatchToCommandBuffer(MTL::CommandBuffer* bu
 void CNNGradientKernel::encodeBatchToCommandBuffer(MTL::CommandBuffer* buffer, ImageBatch* sourceGradients,
                                                    ImageBatch* sourceImages, StateBatch* gradientStates,
                                                    ImageBatch* destinationGradients) {
-  if (gradientStates && sourceGradients && gradientStates->count() != sourceGradients->count()) {
-    bnns::mps::encode_guarded(*this, buffer, 0, [&]() -> int {
-      bnns::mps::check_batch_length("gradientStates", gradientStates, sourceGradients->count());
-      return 0;
-    });
+  if (gradientStates && sourceGradients && !bnns::mps::encode_guarded(*this, buffer, false, [&] {
+        bnns::mps::check_batch_length("gradientStates", gradientStates, sourceGradients->count());
+        const bool validates = !(options_ & KernelOptionsSkipAPIValidation);
+        for (NS::UInteger i = 0; validates && i < gradientStates->count(); ++i) {
+          gradientStates->state(i)->checkGradient(*sourceGradients->image(i));
+        }
+        return true;
+      })) {
     return;
   }
   encodeAll(buffer, sourceGradients, sourceImages, destinationGradients, false);
 }
 
-void CNNGradientKernel::encode(NS::Coder* coder) const {
-  CNNBinaryKernel::encode(coder);
-  coder->encodeInteger(kernelOffsetX_, "kernelOffsetX");
-  coder->encodeInteger(kernelOffsetY_, "kernelOffsetY");
+void CNNGradientKernel::visitNumbers(const NumberVisitor& visit) const {
+  CNNBinaryKernel::visitNumbers(visit);
+  visit("kernelOffsetX", kernelOffsetX_);
+  visit("kernelOffsetY", kernelOffsetY_);
 }
 
 void CNNGradientKernel::assign(const Kernel& other) {

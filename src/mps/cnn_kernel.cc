@@ -38,9 +38,13 @@ void CNNKernel::visit(P& p, Visit&& visit) {
   visit("dilationRateY", p.dilationY);
 }
 
+void CNNKernel::visitNumbers(const NumberVisitor& visitor) const {
+  Kernel::visitNumbers(visitor);
+  visit(p_, [&](const char* key, const auto& value) { visitor(key, static_cast<NS::Integer>(value)); });
+}
+
 void CNNKernel::encode(NS::Coder* coder) const {
   Kernel::encode(coder);
-  visit(p_, [&](const char* key, const auto& value) { coder->encodeInteger(static_cast<NS::Integer>(value), key); });
   bnns::mps::padding_table().encode(padding_.get(), coder, "padding");
   bnns::mps::allocator_table().encode(allocator_.get(), coder, "destinationImageAllocator");
 }
@@ -82,7 +86,7 @@ void CNNKernel::setDestinationImageAllocator(ImageAllocator* allocator) {
   allocator_ = NS::RetainPtr(allocator ? allocator : TemporaryImage::defaultAllocator());
 }
 
-ImageDescriptor* CNNKernel::describe(NS::Array* images, NS::Array* states) {
+ImageDescriptor* CNNKernel::makeDescriptor(NS::Array* images, NS::Array* states) {
   Image* source = bnns::mps::image_at(images, 0, 1);
   const NNPaddingMethod method = padding_->paddingMethod();
   const auto axis = [&](bool vertical, NS::UInteger size, NS::UInteger kernel, NS::UInteger dilation, NS::UInteger s) {
@@ -113,7 +117,7 @@ ImageDescriptor* CNNKernel::describe(NS::Array* images, NS::Array* states) {
 
 ImageDescriptor* CNNKernel::destinationImageDescriptor(NS::Array* sourceImages, NS::Array* sourceStates) {
   return bnns::mps::protect(bnns::mps::Reporter(*this), static_cast<ImageDescriptor*>(nullptr),
-                            [&] { return describe(sourceImages, sourceStates); });
+                            [&] { return makeDescriptor(sourceImages, sourceStates); });
 }
 
 void CNNKernel::encodeAll(MTL::CommandBuffer* buffer, ImageBatch* sources, StateBatch* states, ImageBatch* destinations,
@@ -155,9 +159,10 @@ ImageBatch* CNNKernel::encodeAllReturning(MTL::CommandBuffer* buffer, ImageBatch
         fail_invalid("sourceImages[%zu] has another size than sourceImages[0]", i);
       }
     }
-    ImageDescriptor* descriptor = describe(NS::Array::array(first), nullptr);
+    ImageDescriptor* descriptor = makeDescriptor(NS::Array::array(first), nullptr);
     const bool exclude = (padding_->paddingMethod() & NNPaddingMethodExcludeEdges) != 0;
-    auto images = bnns::mps::allocate_images(allocator_.get(), buffer, descriptor, this, count, single);
+    auto images = bnns::mps::allocate_images(allocator_.get(), buffer, descriptor, this, p_.destinationChannelOffset,
+                                             count, single);
     std::vector<NS::SharedPtr<State>> owned;
     std::vector<State*> pointers;
     for (NS::UInteger i = 0; i < count; ++i) {

@@ -2,6 +2,7 @@
 #include "src/mps/image.h"
 
 #include "src/mps/guard.h"
+#include "src/mps/names.h"
 
 namespace bnns::mps {
 
@@ -115,6 +116,17 @@ bool Image::describe(MTL::Device* device, const ImageDescriptor& descriptor) {
   images_ = descriptor.numberOfImages();
   format_ = descriptor.channelFormat();
   usage_ = descriptor.usage();
+  // Each mistake by its own name: a shape alone would only know that there is no pixel format for it.
+  for (const auto& [name, extent] : {std::pair("width", width_), std::pair("height", height_),
+                                     std::pair("featureChannels", channels_), std::pair("numberOfImages", images_)}) {
+    if (extent == 0) bnns::fail_invalid("%s is 0, expected at least 1", name);
+  }
+  bnns::mps::PixelType type;
+  if (!bnns::mps::pixel_type(format_, &type)) {
+    bnns::fail_invalid("channelFormat is %s (%zu), expected Unorm8, Unorm16, Float16 or Float32%s",
+                       bnns::mps::name_of(format_), static_cast<size_t>(format_),
+                       format_ == ImageFeatureChannelFormatNone ? ": it was not set" : "");
+  }
   bnns::mps::check_shape(ImageAccess::shape(*this));
   return true;
 }

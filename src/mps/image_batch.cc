@@ -79,6 +79,15 @@ NS::Integer ImageBatchIterate(ImageBatch* batch, const std::function<NS::Integer
 
 State::~State() = default;
 
+State* State::temporaryState(MTL::CommandBuffer* commandBuffer) {
+  return bnns::mps::protect("MPSState temporaryState", static_cast<State*>(nullptr), [&] {
+    bnns::mps::open_buffer(commandBuffer);
+    return (new State)->autorelease();
+  });
+}
+
+void State::checkGradient(const Image&) const {}
+
 void State::setLabel(NS::String* label) {
   label_ = NS::RetainPtr(label);
 }

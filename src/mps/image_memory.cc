@@ -75,6 +75,7 @@ Fill ImageAccess::fill(MPS::Image& image, TextureImpl& texture) {
 }
 
 void ImageAccess::check_usable(const MPS::Image& image, const char* what, const CommandBufferImpl& buffer) {
+  if (!image.device_) fail_invalid("%s was allocated but not initialised", what);
   if (image.device_ != buffer.device()) {
     fail_invalid("%s is on another device than the command buffer", what);
   }

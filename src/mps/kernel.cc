@@ -39,7 +39,7 @@ MPS::ImageDescriptor* finish_description(NS::Array* images, NS::Array* states, M
 
 NS::SharedPtr<MPS::ImageBatch> allocate_images(MPS::ImageAllocator* allocator, MTL::CommandBuffer* buffer,
                                                MPS::ImageDescriptor* descriptor, MPS::Kernel* kernel,
-                                               NS::UInteger count, bool single) {
+                                               NS::UInteger channel_offset, NS::UInteger count, bool single) {
   clear_last_error();
   MPS::ImageBatch* batch = nullptr;
   if (single) {
@@ -52,6 +52,17 @@ NS::SharedPtr<MPS::ImageBatch> allocate_images(MPS::ImageAllocator* allocator, M
     char reason[Error::kTextSize];  // an allocator of the caller's may have left none
     std::snprintf(reason, sizeof reason, "%s%.200s", *last_error() ? ": " : "", last_error());
     fail_invalid("the image allocator made %zu of %zu images%.202s", batch ? batch->count() : 0, count, reason);
+  }
+  for (NS::UInteger i = 0; i < count; ++i) {
+    const MPS::Image& image = *batch->image(i);
+    const NS::UInteger channels = image.featureChannels(), wanted = descriptor->featureChannels();
+    if (image.width() != descriptor->width() || image.height() != descriptor->height() ||
+        image.numberOfImages() != descriptor->numberOfImages() ||
+        (channels != wanted && !(channel_offset != 0 && channels > wanted))) {
+      fail_invalid("the image allocator made %zu x %zu x %zu, %zu images, expected %zu x %zu x %zu, %zu as described",
+                   image.width(), image.height(), channels, image.numberOfImages(), descriptor->width(),
+                   descriptor->height(), wanted, descriptor->numberOfImages());
+    }
   }
   return NS::RetainPtr(batch);
 }
@@ -111,8 +122,12 @@ void Kernel::assign(const Kernel& other) {
 void Kernel::encode(NS::Coder* coder) const {
   coder->encodeString(NS::String::string(className()), "class");
   coder->encodeInteger(kFormatVersion, "version");
-  coder->encodeInteger(static_cast<NS::Integer>(options_), "options");
   coder->encodeString(label_.get(), "label");
+  visitNumbers([&](const char* key, NS::Integer value) { coder->encodeInteger(value, key); });
+}
+
+void Kernel::visitNumbers(const NumberVisitor& visit) const {
+  visit("options", static_cast<NS::Integer>(options_));
 }
 
 void Kernel::decode(NS::Coder* coder) {

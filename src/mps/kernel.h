@@ -17,10 +17,11 @@ MPS::Image* image_at(NS::Array* images, NS::UInteger index, NS::UInteger count);
 // Source states, then the padding's own hook if it is custom; throws where the hook returns null.
 MPS::ImageDescriptor* finish_description(NS::Array* images, NS::Array* states, MPS::NNPadding* padding,
                                          MPS::Kernel* kernel, MPS::ImageDescriptor* suggested);
-// The images of an encode that returns them, from the allocator; throws where it returns something else.
+// The images of an encode that returns them, from the allocator; throws where it returns something else. Only with a
+// destination channel offset may they have more channels than described: the offset says where in them the result goes.
 NS::SharedPtr<MPS::ImageBatch> allocate_images(MPS::ImageAllocator* allocator, MTL::CommandBuffer* buffer,
                                                MPS::ImageDescriptor* descriptor, MPS::Kernel* kernel,
-                                               NS::UInteger count, bool single);
+                                               NS::UInteger channel_offset, NS::UInteger count, bool single);
 // Float formats stay, unorm becomes half: results may lie outside [0, 1].
 MPS::ImageFeatureChannelFormat result_format(MPS::ImageFeatureChannelFormat source);
 

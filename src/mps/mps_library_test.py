@@ -35,9 +35,28 @@ def headers(root):
                 yield f"{compiler} {name}: {result.stderr}"
 
 
+def names(root):
+    """MPSNames.hpp spells every class, struct, enumeration, enumerator and function of the two frameworks' headers."""
+    include = pathlib.Path(root) / "include"
+    aliases = (include / "MetalPerformanceShaders" / "MPSNames.hpp").read_text()
+    for folder, prefix in (("Metal", "MTL"), ("MetalPerformanceShaders", "MPS")):
+        for path in (include / folder).glob("*.hpp"):
+            if path.name == "MPSNames.hpp":
+                continue
+            text = re.sub(r"//.*", "", path.read_text())
+            text = "".join(re.findall(r"^namespace " + prefix + r" \{.*?^\}", text, re.S | re.M))
+            found = re.findall(r"^class BNNS_MPS_API (\w+)", text, re.M) + re.findall(r"^struct (\w+) \{", text, re.M)
+            found += re.findall(r"^BNNS_MPS_API [\w:]+\*? (\w+)\(", text, re.M)
+            for name, body in re.findall(r"^enum (\w+) [^{]*\{(.*?)\}", text, re.S | re.M):
+                found += [name] + [entry.split("=")[0].strip() for entry in body.split(",") if entry.strip()]
+            for name in set(found) - {"KernelClass", "PoolingClass"}:  # templates behind the classes
+                if not re.search(rf"\b{prefix}{name}\b", aliases):
+                    yield f"{prefix}{name} ({path.name}) is not in MPSNames.hpp"
+
+
 def main():
     library, nm, root = sys.argv[1:4]
-    failures = list(exported(library, nm)) + list(headers(root))
+    failures = list(exported(library, nm)) + list(headers(root)) + list(names(root))
     for failure in failures:
         print(failure)
     return 1 if failures else 0

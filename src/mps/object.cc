@@ -81,6 +81,10 @@ String* Object::description() const {
   return String::string(className());
 }
 
+String* Object::debugDescription() const {
+  return description();
+}
+
 const char* Object::className() const noexcept {
   return "NSObject";
 }

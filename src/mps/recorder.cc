@@ -7,6 +7,7 @@ namespace bnns::mps {
 
 Recorder::Recorder(MTL::CommandBuffer* buffer, const MPS::Kernel& kernel)
     : kernel_(kernel), buffer_(open_buffer(buffer)) {
+  if (!kernel.device()) fail_invalid("the kernel was allocated but not initialised");
   if (buffer_.device() != kernel.device()) fail_invalid("the kernel is on another device than the command buffer");
 }
 

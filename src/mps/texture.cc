@@ -43,7 +43,8 @@ size_t TextureShape::texel_bytes() const {
 
 void check_shape(const TextureShape& shape) {
   if (layout_of(shape.format).lanes == 0) {
-    fail_invalid("pixel format %zu is not offered", static_cast<size_t>(shape.format));
+    fail_invalid("pixelFormat is %zu%s, expected R, RG or RGBA of 8Unorm, 16Unorm, 16Float or 32Float",
+                 static_cast<size_t>(shape.format), shape.format == MTL::PixelFormatInvalid ? " (Invalid)" : "");
   }
   if (shape.width == 0 || shape.height == 0 || shape.length == 0) {
     fail_invalid("width, height and array length are %zu, %zu, %zu, expected at least 1", shape.width, shape.height,

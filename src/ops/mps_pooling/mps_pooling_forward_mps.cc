@@ -1,6 +1,7 @@
 // The five forward classes.
 #include "MetalPerformanceShaders/MPSCNNPooling.hpp"
 #include "src/core/error.h"
+#include "src/mps/describe.h"
 #include "src/mps/recorder.h"
 #include "src/mps/window.h"
 #include "src/ops/mps_pooling/mps_pooling_resolve_mps.h"
@@ -73,10 +74,15 @@ State* CNNPooling::makeState(Image* source, Image* destination, bool excludeEdge
   return new PoolingState(properties, encode, *source);
 }
 
-void CNNPoolingAverage::encode(NS::Coder* coder) const {
-  CNNKernel::encode(coder);
-  coder->encodeInteger(static_cast<NS::Integer>(zeroPadSizeX_), "zeroPadSizeX");
-  coder->encodeInteger(static_cast<NS::Integer>(zeroPadSizeY_), "zeroPadSizeY");
+void CNNPoolingAverage::visitNumbers(const NumberVisitor& visit) const {
+  CNNKernel::visitNumbers(visit);
+  visit("zeroPadSizeX", static_cast<NS::Integer>(zeroPadSizeX_));
+  visit("zeroPadSizeY", static_cast<NS::Integer>(zeroPadSizeY_));
+}
+
+void CNNPoolingAverage::describe(std::string& text) const {
+  CNNKernel::describe(text);
+  text += ", zeroPadSize " + bnns::mps::text_of(zeroPadSizeX_, zeroPadSizeY_);
 }
 
 void CNNPoolingAverage::decode(NS::Coder* coder) {

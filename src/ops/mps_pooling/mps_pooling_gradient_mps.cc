@@ -1,6 +1,7 @@
 // The five gradient classes.
 #include "MetalPerformanceShaders/MPSCNNPoolingGradient.hpp"
 #include "src/core/error.h"
+#include "src/mps/describe.h"
 #include "src/mps/recorder.h"
 #include "src/ops/mps_pooling/mps_pooling_resolve_mps.h"
 
@@ -75,11 +76,16 @@ void CNNPoolingGradient::record(Recorder& recorder, Image* primary, Image* secon
   recorder.add(encode);
 }
 
-void CNNPoolingGradient::encode(NS::Coder* coder) const {
-  CNNGradientKernel::encode(coder);
-  coder->encodeInteger(static_cast<NS::Integer>(sourceSize_.width), "sourceSize.width");
-  coder->encodeInteger(static_cast<NS::Integer>(sourceSize_.height), "sourceSize.height");
-  coder->encodeInteger(static_cast<NS::Integer>(sourceSize_.depth), "sourceSize.depth");
+void CNNPoolingGradient::visitNumbers(const NumberVisitor& visit) const {
+  CNNGradientKernel::visitNumbers(visit);
+  visit("sourceSize.width", static_cast<NS::Integer>(sourceSize_.width));
+  visit("sourceSize.height", static_cast<NS::Integer>(sourceSize_.height));
+  visit("sourceSize.depth", static_cast<NS::Integer>(sourceSize_.depth));
+}
+
+void CNNPoolingGradient::describe(std::string& text) const {
+  CNNGradientKernel::describe(text);
+  text += ", sourceSize " + bnns::mps::text_of(sourceSize_);
 }
 
 void CNNPoolingGradient::decode(NS::Coder* coder) {
@@ -95,10 +101,15 @@ void CNNPoolingGradient::assign(const Kernel& other) {
   sourceSize_ = static_cast<const CNNPoolingGradient&>(other).sourceSize_;
 }
 
-void CNNPoolingAverageGradient::encode(NS::Coder* coder) const {
-  CNNPoolingGradient::encode(coder);
-  coder->encodeInteger(static_cast<NS::Integer>(zeroPadSizeX_), "zeroPadSizeX");
-  coder->encodeInteger(static_cast<NS::Integer>(zeroPadSizeY_), "zeroPadSizeY");
+void CNNPoolingAverageGradient::visitNumbers(const NumberVisitor& visit) const {
+  CNNPoolingGradient::visitNumbers(visit);
+  visit("zeroPadSizeX", static_cast<NS::Integer>(zeroPadSizeX_));
+  visit("zeroPadSizeY", static_cast<NS::Integer>(zeroPadSizeY_));
+}
+
+void CNNPoolingAverageGradient::describe(std::string& text) const {
+  CNNPoolingGradient::describe(text);
+  text += ", zeroPadSize " + bnns::mps::text_of(zeroPadSizeX_, zeroPadSizeY_);
 }
 
 void CNNPoolingAverageGradient::decode(NS::Coder* coder) {

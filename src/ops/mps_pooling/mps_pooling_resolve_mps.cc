@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/core/error.h"
+#include "src/mps/names.h"
 #include "src/mps/window.h"
 
 namespace bnns::mps {
@@ -18,7 +19,7 @@ void check_plane(const char* what, const MPS::Image& image) {
 PoolEdge edge_of(MPS::ImageEdgeMode mode) {
   if (mode == MPS::ImageEdgeModeZero) return PoolEdge::zero;
   if (mode == MPS::ImageEdgeModeClamp) return PoolEdge::clamp;
-  fail_invalid("edge mode is %zu, expected Zero or Clamp", static_cast<size_t>(mode));
+  fail_invalid("edge mode is %s (%zu), expected Zero or Clamp", name_of(mode), static_cast<size_t>(mode));
 }
 
 void check_near(const char* what, int64_t coordinate) {
@@ -126,6 +127,7 @@ bool resolve_forward(const ForwardProperties& p, const MPS::Image& source, const
                                    channels_of("source", p.source, source), p.destination_channel, e);
   e->x = axis_of(p.x, p.source.offset.x, e->width);
   e->y = axis_of(p.y, p.source.offset.y, e->height);
+  check_taps(p.x.kernel, p.y.kernel, source.width(), source.height());
   e->source_image = p.source.offset.z;
   e->source_channel = static_cast<int64_t>(p.source.channel_offset);
   return some;
@@ -154,6 +156,7 @@ bool resolve_backward(const GradientProperties& p, const MPS::Image& gradient, c
   e->gradient_height = y.count;
   e->x = axis_of(p.x, x.centre, x.count);
   e->y = axis_of(p.y, y.centre, y.count);
+  check_taps(p.x.kernel, p.y.kernel, source.width(), source.height());
   e->source_x = first_source_pixel(p.source.offset.x, p.x);
   e->source_y = first_source_pixel(p.source.offset.y, p.y);
   e->source_image = p.source.offset.z;

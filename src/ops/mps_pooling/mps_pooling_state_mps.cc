@@ -19,6 +19,24 @@ PoolingState::PoolingState(const bnns::mps::ForwardProperties& forward, const bn
   forward_.source.channel_max_count = static_cast<NS::UInteger>(resolved.channels);
 }
 
+// The forward encode wrote a part of its destination, normally all of it: the gradient image has at least that part.
+void PoolingState::checkGradient(const Image& gradient) const {
+  const MTL::Size& size = forward_.clip.size;
+  const NS::UInteger channels = forward_.source.channel_max_count;
+  if (size.width == 0 || size.height == 0 || size.depth == 0 || channels == 0) return;  // wrote nothing
+  const MTL::Origin& origin = forward_.clip.origin;
+  const NS::UInteger width = origin.x + size.width, height = origin.y + size.height, images = origin.z + size.depth;
+  const NS::UInteger last = forward_.destination_channel + channels;
+  if (gradient.width() < width || gradient.height() < height || gradient.featureChannels() < last ||
+      gradient.numberOfImages() < images) {
+    bnns::fail_invalid(
+        "the gradient image is %zu x %zu x %zu, %zu images, expected at least %zu x %zu x %zu, %zu: the result of the "
+        "state's forward encode",
+        gradient.width(), gradient.height(), gradient.featureChannels(), gradient.numberOfImages(), width, height, last,
+        images);
+  }
+}
+
 ImageDescriptor* PoolingState::destinationImageDescriptor(NS::Array* sourceImages, NS::Array*, Kernel* kernel,
                                                           ImageDescriptor* suggested) {
   auto* g = dynamic_cast<CNNPoolingGradient*>(kernel);
@@ -26,6 +44,7 @@ ImageDescriptor* PoolingState::destinationImageDescriptor(NS::Array* sourceImage
   if (g->kind() >= 0 && g->kind() != static_cast<int>(forward_.kind)) {
     bnns::fail_invalid("the state is of another kind of pooling than the gradient");
   }
+  checkGradient(*bnns::mps::image_at(sourceImages, 0, 2));
   Image* secondary = bnns::mps::image_at(sourceImages, 1, 2);
   if (secondary->width() != width_ || secondary->height() != height_ || secondary->featureChannels() != channels_ ||
       secondary->numberOfImages() != images_) {

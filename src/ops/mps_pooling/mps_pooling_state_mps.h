@@ -16,6 +16,9 @@ class PoolingState final : public NS::Referencing<PoolingState, NNGradientState>
   ImageDescriptor* destinationImageDescriptor(NS::Array* sourceImages, NS::Array* sourceStates, Kernel* kernel,
                                               ImageDescriptor* suggested) override;
 
+ protected:
+  void checkGradient(const Image& gradient) const override;
+
  private:
   bnns::mps::ForwardProperties forward_;
   NS::UInteger width_, height_, channels_, images_;  // of the forward source
