@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <climits>
+
 namespace bnns {
 namespace {
 
@@ -26,8 +28,8 @@ void futex_wait(std::atomic<uint32_t>* word, uint32_t expected) noexcept {
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
 }
 
-void futex_wake(std::atomic<uint32_t>* word) noexcept {
-  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+void futex_wake(std::atomic<uint32_t>* word, int threads) noexcept {
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, threads, nullptr, nullptr, 0);
 }
 
 // A thread that had to wait takes the lock as awaited: others may still sleep, and its unlock must wake one of them.
@@ -49,6 +51,21 @@ bool ForkMutex::lock_slowly(uint32_t seen) noexcept {
 
 void ForkMutex::wake() noexcept {
   futex_wake(&word_);
+}
+
+void ForkCondition::sleep(ForkMutex& mutex) noexcept {
+  // Both under the lock: who changes the state afterwards, under the same lock, sees the sleeper.
+  sleepers_.fetch_add(1, std::memory_order_relaxed);
+  const uint32_t before = changes_.load(std::memory_order_relaxed);
+  mutex.unlock();
+  futex_wait(&changes_, before);
+  mutex.lock();
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void ForkCondition::notify_all() noexcept {
+  changes_.fetch_add(1, std::memory_order_relaxed);
+  if (sleepers_.load(std::memory_order_relaxed) != 0) futex_wake(&changes_, INT_MAX);
 }
 
 }  // namespace bnns

@@ -47,15 +47,32 @@ class ForkLock {
   ~ForkLock() { mutex_.unlock(); }
 
   bool intact() const { return intact_; }
+  ForkMutex& mutex() const { return mutex_; }
 
  private:
   ForkMutex& mutex_;
   const bool intact_;
 };
 
-// Sleeping on a word of memory, and waking one sleeper. C++20's atomic wait does the same behind a process-wide table
-// that fork would tear.
+// A condition variable without a list of waiters: destroying one in a child waits for nobody.
+class ForkCondition {
+ public:
+  // The lock is released while the thread sleeps.
+  template <class Ready>
+  void wait(const ForkLock& lock, Ready&& ready) {
+    while (!ready()) sleep(lock.mutex());
+  }
+  void notify_all() noexcept;
+
+ private:
+  void sleep(ForkMutex& mutex) noexcept;
+
+  std::atomic<uint32_t> changes_{0}, sleepers_{0};
+};
+
+// Sleeping on a word of memory, and waking sleepers. C++20's atomic wait does the same behind a process-wide table that
+// fork would tear.
 void futex_wait(std::atomic<uint32_t>* word, uint32_t expected) noexcept;
-void futex_wake(std::atomic<uint32_t>* word) noexcept;
+void futex_wake(std::atomic<uint32_t>* word, int threads = 1) noexcept;
 
 }  // namespace bnns

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "src/core/blocked_signals.h"
 #include "src/core/cgroup.h"
 #include "src/core/fork.h"
 #include "src/core/log.h"
@@ -46,17 +46,9 @@ inline void cpu_relax() {
 #endif
 }
 
-// A thread that takes none of the application's signals: their handlers expect the application's own threads, and a
-// call that is interrupted there knows what to do. Faults stay open: they belong to the thread that makes them, and
-// blocked they end the process past the handler of whoever manages memory by them.
 bool start_thread(pthread_t* thread, void* (*body)(void*), void* argument) noexcept {
-  sigset_t blocked, before;
-  sigfillset(&blocked);
-  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&blocked, fault);
-  if (pthread_sigmask(SIG_SETMASK, &blocked, &before) != 0) return false;
-  const bool started = pthread_create(thread, nullptr, body, argument) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
+  const BlockedSignals blocked;
+  return pthread_create(thread, nullptr, body, argument) == 0;
 }
 
 // Keeps a sleeping worker off the CPU of the thread that is about to wake it. Schedulers like to wake a thread where

@@ -6,7 +6,7 @@
 
 #include "MetalPerformanceShaders/MPSNNPadding.hpp"
 #include "src/core/error.h"
-#include "src/mps/fork_lock.h"
+#include "src/core/fork.h"
 
 namespace bnns::mps {
 

@@ -1,10 +1,9 @@
 #include "src/mps/command_queue.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <system_error>
 
+#include "src/core/blocked_signals.h"
 #include "src/mps/command_buffer.h"
 #include "src/mps/guard.h"
 
@@ -28,20 +27,10 @@ void run_queue(const std::shared_ptr<QueueCore>& core) {
   }
 }
 
-// The application's signals belong to the application's threads: a new thread inherits the mask of its maker.
 void start_thread(const std::shared_ptr<QueueCore>& core) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::exception_ptr failure;
+  const BlockedSignals blocked;
   try {
     core->thread = std::thread([core] { run_queue(core); });
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  try {
-    if (failure) std::rethrow_exception(failure);
   } catch (const std::system_error& error) {
     fail_unsupported("no thread for the command queue: %s", error.what());
   }

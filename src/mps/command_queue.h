@@ -7,8 +7,8 @@
 #include <memory>
 #include <thread>
 
+#include "src/core/fork.h"
 #include "src/mps/device.h"
-#include "src/mps/fork_lock.h"
 
 namespace bnns::mps {
 

@@ -12,7 +12,7 @@
 #include <mutex>
 
 #include "src/core/error.h"
-#include "src/mps/fork_lock.h"
+#include "src/core/fork.h"
 
 namespace bnns::mps {
 namespace {

@@ -33,7 +33,7 @@ void forget(std::vector<Block>* blocks) {
 Block BlockCache::take(size_t bytes) {
   {
     const ForkLock lock(mutex_);
-    if (lock.torn()) forget(&blocks_), kept_ = 0;
+    if (!lock.intact()) forget(&blocks_), kept_ = 0;
     const Block block = take_fitting(&blocks_, bytes);
     if (block.data) {
       kept_ -= block.bytes;
@@ -54,7 +54,7 @@ void BlockCache::put(Block block) noexcept {
   block.zero = false;
   try {
     const ForkLock lock(mutex_);
-    if (lock.torn()) forget(&blocks_), kept_ = 0;
+    if (!lock.intact()) forget(&blocks_), kept_ = 0;
     if (block.bytes <= kKeptBytes && kept_ <= kKeptBytes - block.bytes) {
       blocks_.push_back(block);
       kept_ += block.bytes;
@@ -69,7 +69,7 @@ void BlockCache::clear() noexcept {
   std::vector<Block> blocks;
   {
     const ForkLock lock(mutex_);
-    if (lock.torn()) forget(&blocks_), kept_ = 0;
+    if (!lock.intact()) forget(&blocks_), kept_ = 0;
     blocks.swap(blocks_);
     kept_ = 0;
   }
@@ -79,7 +79,7 @@ void BlockCache::clear() noexcept {
 Block Arena::take(size_t bytes) {
   {
     const ForkLock lock(mutex_);
-    if (lock.torn()) forget(&blocks_);
+    if (!lock.intact()) forget(&blocks_);
     const Block block = take_fitting(&blocks_, bytes);
     if (block.data) return block;
   }
@@ -90,7 +90,7 @@ void Arena::put(Block block) noexcept {
   block.zero = false;
   try {
     const ForkLock lock(mutex_);
-    if (lock.torn()) forget(&blocks_);
+    if (!lock.intact()) forget(&blocks_);
     if (open_) {
       blocks_.push_back(block);
       return;
@@ -105,7 +105,7 @@ void Arena::close() noexcept {
   std::vector<Block> blocks;
   {
     const ForkLock lock(mutex_);
-    if (lock.torn()) forget(&blocks_);
+    if (!lock.intact()) forget(&blocks_);
     open_ = false;
     blocks.swap(blocks_);
   }

@@ -11,8 +11,8 @@
 #include <memory>
 #include <vector>
 
+#include "src/core/fork.h"
 #include "src/mps/device_backend.h"
-#include "src/mps/fork_lock.h"
 
 namespace bnns::mps {
 
