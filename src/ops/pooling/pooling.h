@@ -33,7 +33,7 @@ struct PoolingLayer {
 // Every check of BNNSLayerParametersPooling.
 PoolingLayer make_pooling_layer(const BNNSLayerParametersPooling* layer);
 
-// The caller's index array: NULL, size_t (UInt64) or UInt32.
+// The caller's index array: NULL, or integers of 32 or 64 bits, signed or not; size_t is UInt64.
 struct PoolingIndices {
   void* data = nullptr;
   BNNSDataType type = BNNSDataTypeUInt64;
@@ -57,7 +57,7 @@ class PoolingFilter final : public Filter {
 
  private:
   IndexPlanes check_indices(const PoolingIndices& indices, size_t batch, bool written, size_t* bytes) const;
-  IndexCheck check_positions(const IndexPlanes& index, size_t batch) const;
+  IndexCheck check_positions(const IndexPlanes& index, BNNSDataType type, size_t batch) const;
   PoolingBackward prepare_backward(const BackwardCall& call, const PoolingIndices& indices, Tensor* db) const;
 
   PoolingLayer layer_;

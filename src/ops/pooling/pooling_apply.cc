@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
+#include <string>
 
 #include "src/core/checked.h"
 #include "src/core/elements.h"
@@ -86,13 +87,19 @@ IndexPlanes PoolingFilter::check_indices(const PoolingIndices& indices, size_t b
   const bool unmax = layer_.problem.function == PoolingFunction::unmax;
   *bytes = 0;
   if (!unmax && (layer_.problem.function != PoolingFunction::max || !indices.data)) return {};
-  if (indices.type != BNNSDataTypeUInt64 && indices.type != BNNSDataTypeUInt32) {
-    fail_invalid("%s: indices_data_type is 0x%x, expected UInt32 or UInt64", kOp, static_cast<unsigned>(indices.type));
+  // A position has the same bits as a signed and as an unsigned integer, and a negative one is, read as unsigned,
+  // beyond every plane that passes here: the kernels know unsigned indices alone.
+  const bool narrow = indices.type == BNNSDataTypeUInt32 || indices.type == BNNSDataTypeInt32;
+  if (!narrow && indices.type != BNNSDataTypeUInt64 && indices.type != BNNSDataTypeInt64) {
+    fail_invalid("%s: indices_data_type is 0x%x, expected UInt32, UInt64, Int32 or Int64", kOp,
+                 static_cast<unsigned>(indices.type));
   }
-  if (indices.type == BNNSDataTypeUInt32 &&
-      static_cast<uint64_t>(g.x.in) * static_cast<uint64_t>(g.y.in) > UINT32_MAX) {
-    fail_invalid("%s: indices_data_type is UInt32, expected UInt64 for an image of %lld x %lld pixels", kOp,
-                 static_cast<long long>(g.x.in), static_cast<long long>(g.y.in));
+  const uint64_t largest = indices.type == BNNSDataTypeInt32 ? INT32_MAX : UINT32_MAX;
+  if (narrow && static_cast<uint64_t>(g.x.in) * static_cast<uint64_t>(g.y.in) > largest) {
+    fail_invalid("%s: indices_data_type is %s, expected %s for an image of %lld x %lld pixels", kOp,
+                 indices.type == BNNSDataTypeInt32 ? "Int32" : "UInt32",
+                 indices.type == BNNSDataTypeInt32 ? "Int64" : "UInt64", static_cast<long long>(g.x.in),
+                 static_cast<long long>(g.y.in));
   }
   Tensor t = unmax ? layer_.x : layer_.y;
   t.type = indices.type;
@@ -101,7 +108,7 @@ IndexPlanes PoolingFilter::check_indices(const PoolingIndices& indices, size_t b
   *bytes = batch_bytes(batch, stride, t, kOp, "idx_stride");
   if (batch) check_data(indices.data, indices.type, kOp, "indices");
   return {indices.data,
-          indices.type == BNNSDataTypeUInt64,
+          !narrow,
           static_cast<int64_t>(t.stride[0]),
           static_cast<int64_t>(t.stride[1]),
           static_cast<int64_t>(t.stride[2]),
@@ -109,7 +116,7 @@ IndexPlanes PoolingFilter::check_indices(const PoolingIndices& indices, size_t b
 }
 
 // Refuses indices that are no pixel of the large image.
-IndexCheck PoolingFilter::check_positions(const IndexPlanes& index, size_t batch) const {
+IndexCheck PoolingFilter::check_positions(const IndexPlanes& index, BNNSDataType type, size_t batch) const {
   const PoolingProblem& problem = layer_.problem;
   const PoolingGeometry& g = problem.geometry;
   std::atomic<bool> in_plane{true}, in_rows{true}, in_windows{true};
@@ -127,11 +134,14 @@ IndexCheck PoolingFilter::check_positions(const IndexPlanes& index, size_t batch
         const int64_t x = i % g.x.out, y = i / g.x.out;
         const uint64_t position = index.load(index.at(n, c), x, y);
         if (position < pixels) continue;
+        const auto value = type == BNNSDataTypeInt32   ? std::to_string(static_cast<int32_t>(position))
+                           : type == BNNSDataTypeInt64 ? std::to_string(static_cast<int64_t>(position))
+                                                       : std::to_string(position);
         fail_invalid(
-            "%s: the index of pixel (%lld, %lld), channel %lld, sample %lld is %llu, expected less than %llu = "
+            "%s: the index of pixel (%lld, %lld), channel %lld, sample %lld is %s, expected %sless than %llu = "
             "%lld * %lld pixels",
             kOp, static_cast<long long>(x), static_cast<long long>(y), static_cast<long long>(c),
-            static_cast<long long>(n), static_cast<unsigned long long>(position),
+            static_cast<long long>(n), value.c_str(), value[0] == '-' ? "0 or more and " : "",
             static_cast<unsigned long long>(pixels), static_cast<long long>(g.x.in), static_cast<long long>(g.y.in));
       }
     }
@@ -166,7 +176,7 @@ void PoolingFilter::forward(size_t batch, const void* in, size_t in_stride, void
   call.stream = is_large(layer_.y, batch);
   const bool global = g.is_global();
   if (unmax) {
-    call.index_in_rows = check_positions(call.index, batch).in_rows;
+    call.index_in_rows = check_positions(call.index, indices.type, batch).in_rows;
     for_each_plane(options_, problem, batch, g.y.in, true, false,
                    [&](Range planes, Span rows) { pooling_unmax_forward(call, planes, rows); });
     return;
@@ -242,7 +252,7 @@ PoolingBackward PoolingFilter::prepare_backward(const BackwardCall& call, const 
   }
   const bool uses_index = b.index.data && batch && (call.in_delta || recompute);
   if (uses_index) {
-    const IndexCheck check = check_positions(b.index, batch);
+    const IndexCheck check = check_positions(b.index, indices.type, batch);
     b.index_in_rows = check.in_rows;
     b.index_in_windows = check.in_windows;
   }

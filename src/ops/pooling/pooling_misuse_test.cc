@@ -128,8 +128,8 @@ TEST(PoolingMisuse, BC37_EveryEntryPointSaysWhyAndWritesNothing) {
   EXPECT_TRUE(refused_because({"out is NULL"}));
   EXPECT_EQ(apply(filter.get(), 2, x, 0, b.y.data(), 5, u64, nullptr, 0), -1);
   EXPECT_TRUE(refused_because({"out_stride is 5, expected 0 or at least 32"}));
-  EXPECT_EQ(apply(filter.get(), 1, x, 0, b.y.data(), 0, BNNSDataTypeInt32, index, 0), -1);
-  EXPECT_TRUE(refused_because({"indices_data_type", "UInt32 or UInt64"}));
+  EXPECT_EQ(apply(filter.get(), 1, x, 0, b.y.data(), 0, BNNSDataTypeInt16, index, 0), -1);
+  EXPECT_TRUE(refused_because({"indices_data_type", "UInt32, UInt64, Int32 or Int64"}));
   EXPECT_EQ(apply(filter.get(), 2, x, 0, b.y.data(), 0, u64, index, 3), -1);
   EXPECT_TRUE(refused_because({"idx_stride is 3"}));
   EXPECT_EQ(apply(filter.get(), 1, x, 0, b.y.data(), 0, u64, reinterpret_cast<char*>(index) + 4, 0), -1);
