@@ -2,10 +2,12 @@
 
 #include <bnns/bnns_extensions.h>
 
-#include <cstdio>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "tools/bnns/terminal.h"
+#include "tools/bnns/text.h"
 
 namespace bnns::tool {
 namespace {
@@ -45,16 +47,21 @@ void print_info(bool json, bool list_all) {
     out["threads"] = BNNSExtGetNumThreads();
     auto& functions = out["functions"] = nlohmann::ordered_json::array();
     for (const Symbol& s : kSymbols) functions.push_back({{"name", s.name}, {"types", s.types}, {"note", s.note}});
-    std::printf("%s\n", out.dump(2).c_str());
+    put(stdout, out.dump(2) + "\n");
     return;
   }
-  std::printf("OpenBNNS         %s\n", BNNSExtVersion());
-  std::printf("instruction set  %s%s\n", chosen.c_str(),
-              chosen == best ? ", the best of this machine" : (" (limited; this machine has " + best + ")").c_str());
-  std::printf("threads          %zu\n", BNNSExtGetNumThreads());
-  std::printf("functions        %zu%s\n", std::size(kSymbols), list_all ? "" : " (bnns info --all lists them)");
+  const std::size_t columns = terminal_columns(stdout);
+  const auto line = [&](const std::string& text) { put(stdout, wrapped(text, columns, 17) + "\n"); };
+  line(std::string("OpenBNNS         ") + BNNSExtVersion());
+  line("instruction set  " + chosen +
+       (chosen == best ? ", the best of this machine" : " (limited; this machine has " + best + ")"));
+  line("threads          " + std::to_string(BNNSExtGetNumThreads()));
+  line("functions        " + std::to_string(std::size(kSymbols)) + (list_all ? "" : " (bnns info --all lists them)"));
+  if (!list_all) return;
   for (const Symbol& s : kSymbols) {
-    if (list_all) std::printf("  %-44s %s%s%s\n", s.name, s.types, *s.note != '\0' ? "; " : "", s.note);
+    const std::string about = std::string(s.types) + (*s.note != '\0' ? "; " : "") + s.note;
+    put(stdout, columns != 0 && columns < 80 ? s.name + wrapped("\n  " + about, columns, 2) + "\n"
+                                             : wrapped(format("  %-44s ", s.name) + about, columns, 6) + "\n");
   }
 }
 

@@ -1,125 +1,71 @@
 // The command-line tool: options in, one of the subcommands out.
-// Exit codes: 0 done, 1 the run failed, 2 the options or the data are wrong.
+// Exit codes: 0 done, 1 the run failed or its output was lost, 2 the options or the data are wrong, 130 Ctrl-C.
 
 #include <bnns/bnns_extensions.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <numeric>
+#include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "tools/bnns/digits.h"
 #include "tools/bnns/idx.h"
 #include "tools/bnns/info.h"
-#include "tools/bnns/report.h"
+#include "tools/bnns/terminal.h"
 #include "tools/bnns/text.h"
-#include "tools/bnns/train.h"
+#include "tools/bnns/train_command.h"
 
 namespace bnns::tool {
 namespace {
 
 constexpr int kFailed = 1, kBadInput = 2;
 
-struct TrainCommand {
-  TrainOptions options;
-  std::string data;
-  std::size_t train_size = 20000, test_size = 4000;
-  std::string report = "bnns-report.html";
-  bool no_report = false, json = false, quiet = false;
-};
-
 // One line on stderr whatever the text holds (a file name may contain anything).
 int complain(std::string text, int code) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 32 || c == 127) c = '?';
   }
-  std::fprintf(stderr, "bnns: %s\n", text.c_str());
+  put(stderr, wrapped("bnns: " + text, terminal_columns(stderr), 6) + "\n");
   return code;
 }
 
-DataSplit load_data(const TrainCommand& command) {
-  if (!command.data.empty()) return read_idx_folder(command.data);
-  const std::uint64_t seed = command.options.seed;
-  const std::size_t threads = command.options.threads != 0 ? command.options.threads : BNNSExtGetNumThreads();
-  return {draw_digits(seed, 0, command.train_size, threads), draw_digits(seed, 1, command.test_size, threads),
-          "digits drawn by bnns, seed " + std::to_string(seed)};
-}
-
-// A report that cannot be written should be known before the training, not after it.
-void check_report_path(const std::filesystem::path& report) {
-  const std::filesystem::path folder = report.has_parent_path() ? report.parent_path() : ".";
-  std::error_code error;
-  if (std::filesystem::is_directory(report, error))
-    throw DataError(report.string() + ": is a folder, expected a file name");
-  if (!std::filesystem::is_directory(folder, error)) throw DataError(report.string() + ": its folder does not exist");
-  if (access(std::filesystem::exists(report, error) ? report.c_str() : folder.c_str(), W_OK) != 0) {
-    throw DataError(report.string() + ": cannot be written here");
-  }
-}
-
-void write_report(const std::string& file, const std::string& html) {
-  std::ofstream out(file, std::ios::binary);
-  out << html;
-  out.close();
-  if (!out) throw std::runtime_error(file + ": could not be written");
-}
-
-void print_json(const TrainCommand& command, const DataSplit& data, const TrainResult& result) {
-  nlohmann::ordered_json out;
-  out["model"] = command.options.model;
-  out["epochs"] = command.options.epochs;
-  out["train_loss"] = result.train_loss();
-  out["test_accuracy"] = result.test_accuracy();
-  out["seconds"] = result.seconds;
-  out["threads"] = result.threads;
-  out["weights_sha256"] = result.weights_sha256;
-  out["digits_per_second"] = result.digits_per_second;
-  out["train_digits"] = data.train.count();
-  out["test_digits"] = data.test.count();
-  out["seed"] = command.options.seed;
-  out["isa"] = BNNSExtGetISA();
-  out["version"] = BNNSExtVersion();
-  out["report"] = command.no_report ? nlohmann::ordered_json() : nlohmann::ordered_json(command.report);
-  auto& losses = out["epoch_loss"] = nlohmann::ordered_json::array();
-  auto& accuracies = out["epoch_accuracy"] = nlohmann::ordered_json::array();
-  for (const EpochFigures& e : result.epochs) {
-    losses.push_back(e.train_loss);
-    accuracies.push_back(e.test_accuracy);
-  }
-  std::printf("%s\n", out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
-}
-
-int run_train(const TrainCommand& command) {
-  if (!command.no_report) check_report_path(command.report);
-  Progress progress(command.json ? stderr : stdout, command.quiet);
-  const DataSplit data = load_data(command);
-  check_pictures(command.options, data.train);
-  progress.note("data       " + data.source + ": " + grouped(data.train.count()) + " to train on, " +
-                grouped(data.test.count()) + " held out");
-  const std::size_t threads = command.options.threads != 0 ? command.options.threads : BNNSExtGetNumThreads();
-  progress.note(format("network    %s, Adam, batch %zu; %zu thread%s, %s",
-                       network_name(command.options, data.train).c_str(), command.options.batch, threads,
-                       threads == 1 ? "" : "s", BNNSExtGetISA()));
-  const TrainResult result = train(command.options, data, progress);
-  if (!command.no_report) write_report(command.report, report_html(command.options, data, result));
-
-  std::FILE* stream = command.json ? stderr : stdout;
-  if (!command.json || !command.quiet) {
-    const std::size_t total = data.test.count();
-    std::fprintf(stream, "accuracy   %s on held-out digits (%s of %s), trained in %s\n",
-                 percent(result.test_accuracy()).c_str(), grouped(total - result.mistakes.size()).c_str(),
-                 grouped(total).c_str(), duration(result.seconds).c_str());
-    if (!command.no_report) {
-      std::fprintf(stream, "report     %s\n", std::filesystem::absolute(command.report).lexically_normal().c_str());
+// Edits that turn one word into the other: letters put in, taken out or changed.
+std::size_t distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
     }
   }
-  if (command.json) print_json(command, data, result);
-  return 0;
+  return row.back();
+}
+
+std::string closest(const std::string& word, const std::vector<std::string>& known) {
+  return *std::min_element(known.begin(), known.end(), [&](const std::string& a, const std::string& b) {
+    return distance(word, a) < distance(word, b);
+  });
+}
+
+// What was not understood and, where it is an option, the one that was probably meant.
+std::string explained(const CLI::ParseError& error, const CLI::App& app, const CLI::App& train) {
+  const auto extras = app.remaining(true);
+  const auto option =
+      std::find_if(extras.begin(), extras.end(), [](const std::string& e) { return e.rfind("--", 0) == 0; });
+  if (option == extras.end() || !app.got_subcommand("train")) return error.what();
+  std::vector<std::string> names;
+  for (const CLI::Option* known : train.get_options()) names.push_back("--" + known->get_lnames().at(0));
+  const std::string near = closest(*option, names), text = *option + " is not an option of bnns train";
+  return distance(*option, near) <= 2 ? text + "; did you mean " + near + "?" : text;
 }
 
 // Help lines with the option, what it takes, what it means and its default; the rules are in the error messages.
@@ -178,16 +124,21 @@ int run(int argc, char** argv) {
   CLI::App app("OpenBNNS: the classic BNNS neural-network API on Linux.", "bnns");
   app.set_version_flag("--version", std::string("bnns ") + BNNSExtVersion());
   app.require_subcommand(1);
-  app.formatter(std::make_shared<HelpFormatter>());
+  const std::size_t columns = terminal_columns(stdout);
+  const auto formatter = std::make_shared<HelpFormatter>();
+  if (columns != 0 && columns < 80) formatter->column_width(6);  // meanings below their options
+  app.formatter(formatter);
   app.footer(
-      "Environment: BNNS_NUM_THREADS, BNNS_MAX_ISA (sse4, avx2, avx512, avx512_bf16, amx), BNNS_VERBOSE=1, NO_COLOR.");
+      "Environment: BNNS_NUM_THREADS, BNNS_MAX_ISA (sse4, avx2, avx512, avx512_bf16, amx), BNNS_VERBOSE (0, error, "
+      "all), NO_COLOR.");
 
   TrainCommand command;
   CLI::App* train = app.add_subcommand("train", "Train a digit classifier and write a report");
   train->footer(
       "Without --data the digits are drawn by the tool itself. A folder holds the train and t10k pairs\n"
       "(train-images-idx3-ubyte, train-labels-idx1-ubyte, ..., each plain or .gz); a single pair is split\n"
-      "80 : 20 in file order. Exit codes: 0 done, 1 the run failed, 2 the options or the data are wrong.");
+      "80 : 20 in file order. Ctrl-C ends the training and reports what there is. Exit codes: 0 done,\n"
+      "1 the run failed or its output was lost, 2 the options or the data are wrong, 130 Ctrl-C.");
   add_train_options(*train, command);
 
   bool json = false, all = false;
@@ -195,11 +146,20 @@ int run(int argc, char** argv) {
   info->add_flag("--json", json, "As one JSON object");
   info->add_flag("--all", all, "List every function");
 
+  const std::string word = argc > 1 ? argv[1] : "";
+  if (!word.empty() && word[0] != '-' && word != "train" && word != "info") {
+    return complain(word + " is not a command of bnns; did you mean " + closest(word, {"train", "info"}) +
+                        "? (train or info; see bnns --help)",
+                    kBadInput);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return complain(std::string(error.what()) + " (see bnns --help)", kBadInput);
+    if (error.get_exit_code() != 0) return complain(explained(error, app, *train) + " (see bnns --help)", kBadInput);
+    std::ostringstream out;  // --help, --version
+    app.exit(error, out, out);
+    put(stdout, wrapped(out.str(), columns, 0));
+    return 0;
   }
   if (info->parsed()) {
     print_info(json, all);
@@ -208,6 +168,9 @@ int run(int argc, char** argv) {
   if (command.options.epochs == 0) command.options.epochs = default_epochs(command.options.model);
   if (command.options.model != "mlp" && train->count("--hidden") != 0) {
     return complain("--hidden is for --model mlp (see bnns train --help)", kBadInput);
+  }
+  if (train->count("--data") != 0 && command.data.empty()) {
+    return complain("--data is empty, expected a folder with IDX files", kBadInput);
   }
   return run_train(command);
 }
@@ -218,7 +181,9 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace bnns::tool;
   try {
-    return run(argc, argv);
+    const int code = run(argc, argv);
+    if (lost_output() == 0) return code;
+    return complain(std::string("output was lost: stdout: ") + std::strerror(lost_output()), kFailed);
   } catch (const DataError& error) {
     return complain(error.what(), kBadInput);
   } catch (const std::bad_alloc&) {

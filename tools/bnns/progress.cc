@@ -1,12 +1,12 @@
 #include "tools/bnns/progress.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
+#include "tools/bnns/terminal.h"
 #include "tools/bnns/text.h"
 
 namespace bnns::tool {
@@ -24,11 +24,6 @@ bool locale_is_utf8() {
     return value.find("UTF-8") != value.npos || value.find("utf8") != value.npos || value.find("UTF8") != value.npos;
   }
   return false;
-}
-
-std::size_t terminal_columns(std::FILE* stream) {
-  winsize size{};
-  return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 double rate(const ProgressState& s) {
@@ -62,7 +57,7 @@ Progress::Progress(std::FILE* stream, bool quiet) : stream_(stream), quiet_(quie
 }
 
 void Progress::note(const std::string& line) {
-  if (!quiet_) std::fprintf(stream_, "%s\n", line.c_str());
+  if (!quiet_) put(stream_, wrapped(line, terminal_columns(stream_), kNoteIndent) + "\n");
 }
 
 void Progress::update(const ProgressState& state) {
@@ -75,17 +70,25 @@ void Progress::update(const ProgressState& state) {
 
 void Progress::end_epoch(const ProgressState& state) {
   if (quiet_) return;
-  if (!terminal_) {
-    std::fprintf(stream_, "%s\n", plain_line(state).c_str());
-    std::fflush(stream_);
-    return;
-  }
-  redraw(state);
-  if (state.epoch == state.epochs) std::fputc('\n', stream_);
+  const std::string line = fitting_line(state, terminal_ ? terminal_columns(stream_) : 0, true);
+  put(stream_, (terminal_ ? "\r" + line + "\x1b[K" : line) + "\n");
 }
 
 std::string Progress::plain_line(const ProgressState& state) {
   return epoch_text(state) + figures(state);
+}
+
+std::string Progress::fitting_line(const ProgressState& state, std::size_t columns, bool whole_epoch) {
+  const std::string full = plain_line(state), epoch = epoch_text(state), loss = format(" loss %.4f", state.loss);
+  if (columns == 0 || full.size() < columns) return full;
+  const std::string tail = whole_epoch && state.test_accuracy >= 0 ? " held out " + percent(state.test_accuracy)
+                           : state.digits_done < state.digits_all  ? "  " + duration(seconds_left(state)) + " left"
+                                                                   : " train " + percent(state.accuracy);
+  // From the longest on; the last column stays free, for terminals that go to the next line when it is written.
+  for (const std::string& line : {epoch + loss + tail, epoch.substr(6) + loss + tail, epoch.substr(6) + loss}) {
+    if (line.size() < columns) return line;
+  }
+  return epoch.substr(6).substr(0, columns - 1);
 }
 
 void Progress::redraw(const ProgressState& state) {
@@ -103,10 +106,9 @@ void Progress::redraw(const ProgressState& state) {
     line += colour_ ? "\x1b[0m" : "";
     line += text;
   } else {
-    line = (head + text).substr(0, columns > 0 ? columns - 1 : 0);  // a wrapped line could not be redrawn
+    line = fitting_line(state, columns, false);  // a wrapped line could not be redrawn
   }
-  std::fprintf(stream_, "\r%s\x1b[K", line.c_str());
-  std::fflush(stream_);
+  put(stream_, "\r" + line + "\x1b[K");
 }
 
 }  // namespace bnns::tool

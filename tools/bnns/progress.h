@@ -1,4 +1,5 @@
-// What the user sees while training runs: one redrawn line on a terminal, a plain line per epoch elsewhere.
+// What the user sees while training runs: a line for each epoch that stays and, on a terminal, a line below them that
+// is redrawn.
 #pragma once
 
 #include <chrono>
@@ -16,6 +17,8 @@ struct ProgressState {
   double test_accuracy = -1;                    // after the last whole epoch; negative before the first
 };
 
+inline constexpr std::size_t kNoteIndent = 11;  // notes are "data       what it is"
+
 class Progress {
  public:
   // `stream` is stdout, or stderr where stdout carries JSON. Quiet: nothing is written.
@@ -25,8 +28,10 @@ class Progress {
   void update(const ProgressState& state);  // cheap to call often: redraws ten times a second at most
   void end_epoch(const ProgressState& state);
 
-  // The text of one plain line; public so that it can be tested.
+  // The text of one plain line, and of as much of it as is shorter than `columns` (0: all); public so that they can be
+  // tested. Of a whole epoch the held-out accuracy comes first, within one the time left.
   static std::string plain_line(const ProgressState& state);
+  static std::string fitting_line(const ProgressState& state, std::size_t columns, bool whole_epoch);
 
  private:
   void redraw(const ProgressState& state);

@@ -179,6 +179,10 @@ std::string facts_section(const TrainOptions& o, const DataSplit& data, const Tr
   fact("Network", network_name(o, data.train) + ": " + network_layers(o) + "; " + grouped(r.weight_count) + " weights");
   fact("Optimizer", format("Adam, learning rate %g falling to 0, batch %zu, %zu epochs",
                            static_cast<double>(o.learning_rate), o.batch, o.epochs));
+  if (r.interrupted) {
+    fact("Stopped",
+         format("by Ctrl-C in epoch %zu of %zu; the figures are of the run so far", r.epochs.size(), o.epochs));
+  }
   fact("Digits", escaped(data.source) + "; " + grouped(data.train.count()) + " to train on, " +
                      grouped(data.test.count()) +
                      format(" held out, %zu x %zu pixels", data.train.rows, data.train.columns));

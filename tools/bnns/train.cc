@@ -114,7 +114,8 @@ std::string network_layers(const TrainOptions& o) {
                "fully connected, softmax cross-entropy";
 }
 
-TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& progress) {
+TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& progress,
+                  const std::atomic<bool>* stop) {
   const Dataset& set = data.train;
   const std::size_t inputs = set.pixels_per_image(), count = set.count();
   const std::size_t batch_size = std::min(options.batch, count);
@@ -136,14 +137,14 @@ TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& 
   double step_seconds = 0;
   const auto start = Clock::now();
 
-  for (std::size_t epoch = 0; epoch < options.epochs; ++epoch) {
+  for (std::size_t epoch = 0; epoch < options.epochs && !result.interrupted; ++epoch) {
     Prng(options.seed, kOrderStream, epoch).shuffle(order);
     Prng shifts(options.seed, kShiftStream, epoch);
     double loss_sum = 0;
     std::size_t right = 0, seen = 0;
     state.epoch = epoch + 1;
     const auto epoch_start = Clock::now();
-    while (seen < count) {
+    while (seen < count && !result.interrupted) {
       const std::size_t batch = std::min(batch_size, count - seen);
       std::fill(labels.begin(), labels.end(), 0.0f);
       const auto span = static_cast<std::uint32_t>(2 * options.shift + 1);
@@ -173,7 +174,9 @@ TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& 
       state.loss = loss_sum / static_cast<double>(seen);
       state.accuracy = static_cast<double>(right) / static_cast<double>(seen);
       progress.update(state);
+      result.interrupted = stop != nullptr && stop->load(std::memory_order_relaxed);
     }
+    if (result.interrupted) state.digits_all = state.digits_done;
     step_seconds += seconds_since(epoch_start);
     probabilities = predict_all(model, data.test);
     state.test_accuracy = accuracy_of(probabilities, data.test);
@@ -181,7 +184,7 @@ TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& 
     progress.end_epoch(state);
   }
   result.seconds = seconds_since(start);
-  result.digits_per_second = static_cast<double>(state.digits_all) / std::max(step_seconds, 1e-9);
+  result.digits_per_second = static_cast<double>(state.digits_done) / std::max(step_seconds, 1e-9);
   judge(probabilities, data.test, result);
   result.weights_sha256 = sha256_hex(model.weights().data(), model.weights().size_bytes());
   return result;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -47,6 +48,7 @@ struct TrainResult {
   std::vector<EpochFigures> epochs;
   std::array<std::array<std::size_t, kClasses>, kClasses> confusion{};  // [truth][predicted]
   std::vector<Mistake> mistakes;                                        // every wrong digit, the most confident first
+  bool interrupted = false;                                             // the last epoch may be a part of one
   double seconds = 0;                                                   // training with its evaluations
   double digits_per_second = 0;                                         // training steps alone
   std::size_t threads = 0, weight_count = 0;
@@ -58,7 +60,9 @@ struct TrainResult {
 
 // options.epochs is not 0. Trains on data.train and evaluates on data.test after every epoch. The seed fixes the
 // weights, the order and the shifts; the number of threads changes no bit of the outcome. Throws LibraryError, or
-// std::runtime_error where the loss stops being finite.
-TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& progress);
+// std::runtime_error where the loss stops being finite. Where *stop becomes true the step is finished, the network
+// evaluated as it is, and the result marked.
+TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& progress,
+                  const std::atomic<bool>* stop = nullptr);
 
 }  // namespace bnns::tool

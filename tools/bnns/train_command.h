@@ -1,0 +1,23 @@
+// `bnns train` from its options to its last line: data, training, figures, report.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "tools/bnns/train.h"
+
+namespace bnns::tool {
+
+struct TrainCommand {
+  TrainOptions options;
+  std::string data;
+  std::size_t train_size = 20000, test_size = 4000;
+  std::string report = "bnns-report.html";
+  bool no_report = false, json = false, quiet = false;
+};
+
+// The process's exit code: 0, 1 where the report could not be written, 130 where Ctrl-C ended the training. Throws
+// DataError for what is wrong with options or data, before anything is trained.
+int run_train(const TrainCommand& command);
+
+}  // namespace bnns::tool
