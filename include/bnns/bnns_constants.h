@@ -1,7 +1,7 @@
 // OpenBNNS: the constants of the BNNS C API.
 //
-// The text is ours; names, values and layouts are those of the classic BNNS C API, so that code written for Apple's
-// Accelerate framework compiles unmodified and structures can be passed between independently built modules.
+// The text is ours; names, values and layouts are those of the classic BNNS C API, so that BNNS code written for
+// Apple's Accelerate framework compiles unmodified and structures can be passed between independently built modules.
 
 // clang-format off
 
