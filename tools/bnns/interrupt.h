@@ -15,6 +15,7 @@ class InterruptGuard {
     action.sa_handler = [](int) { flag().store(true); };
     action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
     sigaction(SIGINT, &action, &before_);
+    if (before_.sa_handler == SIG_IGN) sigaction(SIGINT, &before_, nullptr);  // who started us wants none (nohup, &)
   }
   ~InterruptGuard() { sigaction(SIGINT, &before_, nullptr); }
   InterruptGuard(const InterruptGuard&) = delete;
