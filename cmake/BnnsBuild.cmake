@@ -110,13 +110,14 @@ function(bnns_add_public_library name objects exports)
 endfunction()
 
 # bnns_add_test(source): one GoogleTest binary per file, linked with the library's objects so that it sees internals.
+# Tests are refused on purpose; BNNS_VERBOSE=0 keeps that out of their output.
 function(bnns_add_test source)
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})
   set_target_properties(${name} PROPERTIES BNNS_TEST ON)
   target_link_libraries(${name} PRIVATE bnns_internal bnns_test_support GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT BNNS_VERBOSE=0)
 endfunction()
 
 # bnns_add_mps_test(source): the same, linked with the objects of libbnns_mps.so.
@@ -126,5 +127,5 @@ function(bnns_add_mps_test source)
   set_target_properties(${name} PROPERTIES BNNS_TEST ON)
   target_link_libraries(${name} PRIVATE bnns_mps_internal bnns_test_support GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT BNNS_VERBOSE=0)
 endfunction()

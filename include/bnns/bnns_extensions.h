@@ -1,4 +1,5 @@
-// OpenBNNS: what we add to the BNNS C API. Nothing here exists in Apple's library; every name begins with BNNSExt.
+// OpenBNNS: what we add to the BNNS C API. Nothing here exists in Apple's library; names begin with BNNSExt, and macros
+// with OPENBNNS_.
 //
 // Strings that functions return are owned by the library. Every function may be called from any thread, and none fails
 // other than by the value it returns.
@@ -8,6 +9,17 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+// The version of these headers: three numbers, one that compares (0.1.0 is 100, 1.2.3 is 10203) and a text. A program
+// that asks `#if OPENBNNS_VERSION >= 200` asks what it was compiled for; BNNSExtVersion() says what it runs with.
+#define OPENBNNS_VERSION_MAJOR 0
+#define OPENBNNS_VERSION_MINOR 1
+#define OPENBNNS_VERSION_PATCH 0
+#define OPENBNNS_VERSION (OPENBNNS_VERSION_MAJOR * 10000 + OPENBNNS_VERSION_MINOR * 100 + OPENBNNS_VERSION_PATCH)
+#define OPENBNNS_VERSION_TEXT_OF(major, minor, patch) #major "." #minor "." #patch
+#define OPENBNNS_VERSION_TEXT_FROM(major, minor, patch) OPENBNNS_VERSION_TEXT_OF(major, minor, patch)
+#define OPENBNNS_VERSION_TEXT \
+  OPENBNNS_VERSION_TEXT_FROM(OPENBNNS_VERSION_MAJOR, OPENBNNS_VERSION_MINOR, OPENBNNS_VERSION_PATCH)
 
 // Removed again at the end of this file. Nullability is a clang extension; other compilers see nothing.
 #define BNNS_API __attribute__((visibility("default")))
@@ -30,7 +42,7 @@
 extern "C" {
 #endif
 
-/// The version of the library, such as "0.1.0".
+/// The version of the library that runs, such as "0.1.0"; OPENBNNS_VERSION_TEXT is that of this header.
 BNNS_API const char* BNNS_NONNULL BNNSExtVersion(void) BNNS_NOEXCEPT;
 
 // ---- Why a call failed ----------------------------------------------------------------------------------------------
@@ -49,9 +61,10 @@ typedef enum : uint32_t {
 typedef uint32_t BNNSExtLogLevel;
 enum {
 #endif
-  BNNSExtLogError = 0,   ///< An argument is invalid: the call is wrong
-  BNNSExtLogInfo = 1,    ///< The call is well formed, but the library does not offer it
-  BNNSExtLogVerbose = 2  ///< A line of BNNS_VERBOSE: what was created or run, and how long it took
+  BNNSExtLogError = 0,    ///< An argument is invalid: the call is wrong. Or a setting of the environment is ignored
+  BNNSExtLogInfo = 1,     ///< The call is well formed, but the library does not offer it
+  BNNSExtLogVerbose = 2,  ///< A line of BNNS_VERBOSE=1: what was created or run, and how long it took
+  BNNSExtLogNote = 3      ///< The call was carried out, but is hardly what was meant. Or what BNNS_CHECK_NAN found
 #ifdef __cplusplus
 } BNNSExtLogLevel;
 #else
@@ -62,8 +75,20 @@ enum {
 /// caused it, possibly on several threads at once, and must not throw.
 typedef void (*BNNSExtLogCallback)(BNNSExtLogLevel level, const char* BNNS_NONNULL message, void* BNNS_NULLABLE user);
 
-/// Sends messages of all threads to `callback` with `user` as its last argument; NULL ends it. BNNS_VERBOSE=1 in the
-/// environment prints messages to stderr besides, and is what makes lines of level BNNSExtLogVerbose.
+/// Sends messages of all threads to `callback` with `user` as its last argument; nothing is printed then. NULL ends it.
+/// It receives every refusal and note whatever BNNS_VERBOSE is, and lines of level BNNSExtLogVerbose if that is 1 or
+/// all.
+///
+/// Without a callback BNNS_VERBOSE of the environment, read once, says what is printed to stderr:
+///   0         nothing
+///   unset     ignored settings, and the first refusal of each kind ("openbnns: function: operator: reason"), at most
+///             64; two refusals are of one kind if only their numbers differ
+///   error     ignored settings, and every refusal
+///   1 or all  the same, notes ("openbnns: note: ..."), and one line for everything that is created or applied
+///             ("bnns_verbose,apply,fully_connected f32 i784 o128,batch 32,avx512,12.3 us")
+/// Notes are about calls that are legal and surely wrong, once per filter. With BNNS_CHECK_NAN=1 the results of each
+/// call are searched for NaN and infinity; a note, printed unless BNNS_VERBOSE is 0, names filter, pass and first
+/// position, once per filter and pass.
 BNNS_API void BNNSExtSetLogCallback(BNNSExtLogCallback BNNS_NULLABLE callback, void* BNNS_NULLABLE user) BNNS_NOEXCEPT;
 
 // ---- How calls run --------------------------------------------------------------------------------------------------

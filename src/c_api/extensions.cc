@@ -7,7 +7,7 @@
 #include "src/core/parallel.h"
 
 const char* BNNSExtVersion(void) noexcept {
-  return BNNS_VERSION_TEXT;
+  return OPENBNNS_VERSION_TEXT;
 }
 
 const char* BNNSExtLastError(void) noexcept {
