@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/core/checked.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 
 namespace bnns {
@@ -24,7 +25,8 @@ size_t axis_at(BNNSDataLayout layout, size_t rank, size_t position) {
 
 void check_type(const BNNSNDArrayDescriptor& d, const char* op, const char* field) {
   if (!is_known_type(d.data_type)) {
-    fail_invalid("%s: %s.data_type is 0x%x, which is no BNNSDataType", op, field, static_cast<unsigned>(d.data_type));
+    fail_invalid("%s: %s.data_type is %s, expected a type of elements such as BNNSDataTypeFloat32", op, field,
+                 enum_text(d.data_type).text);
   }
   if (!is_indexed(d.data_type)) return;
   if (d.data && !d.table_data) {
@@ -33,9 +35,28 @@ void check_type(const BNNSNDArrayDescriptor& d, const char* op, const char* fiel
   }
   if (d.table_data && !is_float(d.table_data_type) &&
       !(is_integer(d.table_data_type) && type_bytes(d.table_data_type))) {
-    fail_invalid("%s: %s.table_data_type is 0x%x, expected a float or whole-byte integer type", op, field,
-                 static_cast<unsigned>(d.table_data_type));
+    fail_invalid("%s: %s.table_data_type is %s, expected a float or whole-byte integer type", op, field,
+                 enum_text(d.table_data_type).text);
   }
+}
+
+// The span of t, or one factor of it, leaves 64 bits: named by the axis that reaches furthest.
+[[noreturn]] void fail_too_large(const Tensor& t, const BNNSNDArrayDescriptor& d, const char* op, const char* field) {
+  size_t position = 0, axis = 0;
+  long double furthest = -1, default_stride = 1;
+  bool by_stride = false;
+  for (size_t j = 0; j < t.rank; ++j) {
+    const size_t k = axis_at(d.layout, t.rank, j);
+    const long double stride = d.stride[j] ? static_cast<long double>(d.stride[j]) : default_stride;
+    const long double reach = stride * static_cast<long double>(t.size[k] - 1);
+    if (reach > furthest) {
+      furthest = reach, position = j, axis = k;
+      by_stride = d.stride[j] > t.size[k];
+    }
+    default_stride = stride * static_cast<long double>(t.size[k]);
+  }
+  fail_invalid("%s: %s.%s[%zu] is %zu, too large: %s exceeds 2^64 bits", op, field, by_stride ? "stride" : "size",
+               by_stride ? position : axis, by_stride ? d.stride[position] : d.size[axis], t.text().c_str());
 }
 
 // Pack32: output channels innermost in groups of 32; the last group is stored whole.
@@ -46,7 +67,9 @@ void resolve_pack32(Tensor* t, const BNNSNDArrayDescriptor& d, const char* op, c
     }
   }
   size_t groups = div_up(t->size[3], 32), span = 32;
-  for (size_t extent : {t->size[0], t->size[1], t->size[2], groups}) span = checked_mul(span, extent, field);
+  for (size_t extent : {t->size[0], t->size[1], t->size[2], groups}) {
+    if (__builtin_mul_overflow(span, extent, &span)) fail_too_large(*t, d, op, field);
+  }
   t->span = span;
   t->dense = span == t->count;
   // stride[k] is not a constant here; convolution computes the address by the layout's own formula.
@@ -81,7 +104,7 @@ Tensor resolve(const BNNSNDArrayDescriptor& d, const char* op, const char* field
   t.layout = d.layout;
   t.rank = layout_rank(d.layout);
   if (t.rank == SIZE_MAX) {
-    fail_invalid("%s: %s.layout is 0x%x, which is no BNNSDataLayout", op, field, static_cast<unsigned>(d.layout));
+    fail_invalid("%s: %s.layout is %s", op, field, enum_text(d.layout).text);
   }
   if (d.layout == BNNSDataLayoutFullyConnectedSparse) {
     fail_unsupported("%s: %s.layout is FullyConnectedSparse, which only the weights of a fully connected layer have",
@@ -99,11 +122,13 @@ Tensor resolve(const BNNSNDArrayDescriptor& d, const char* op, const char* field
   t.table_type = d.table_data_type;
 
   t.count = 1;
+  bool too_large = false;
   for (size_t k = 0; k < t.rank; ++k) {
     t.size[k] = d.size[k];
     if (d.size[k] == 0) fail_invalid("%s: %s.size[%zu] is 0, expected at least 1", op, field, k);
-    t.count = checked_mul(t.count, d.size[k], field);
+    too_large |= __builtin_mul_overflow(t.count, d.size[k], &t.count);
   }
+  if (too_large) fail_too_large(t, d, op, field);
   if (d.layout == BNNSDataLayoutConvolutionWeightsOIHW_Pack32) {
     for (size_t k = 0; k < t.rank; ++k) t.axis[k] = static_cast<uint8_t>(k);
     resolve_pack32(&t, d, op, field);
@@ -122,12 +147,17 @@ Tensor resolve(const BNNSNDArrayDescriptor& d, const char* op, const char* field
       if (stride != contiguous && t.size[k] != 1) t.dense = false;
       contiguous *= t.size[k];
       previous = stride;
-      default_stride = checked_mul(stride, t.size[k], field);
-      last = checked_add(last, checked_mul(stride, t.size[k] - 1, field), field);
+      size_t reach;
+      too_large |= __builtin_mul_overflow(stride, t.size[k], &default_stride);
+      too_large |= __builtin_mul_overflow(stride, t.size[k] - 1, &reach);
+      too_large |= __builtin_add_overflow(last, reach, &last);
+      if (too_large) fail_too_large(t, d, op, field);
     }
-    t.span = checked_add(last, 1, field);
+    too_large |= __builtin_add_overflow(last, size_t{1}, &t.span);
   }
-  checked_mul(t.span, type_bits(t.type), field);  // so that byte counts cannot wrap anywhere below
+  size_t bits;  // byte counts cannot wrap anywhere below
+  too_large |= __builtin_mul_overflow(t.span, type_bits(t.type), &bits);
+  if (too_large) fail_too_large(t, d, op, field);
   return t;
 }
 
@@ -228,7 +258,7 @@ size_t batch_bytes(size_t batch, size_t stride, const Tensor& sample, const char
   if (__builtin_mul_overflow(batch - 1, stride, &elements) ||
       __builtin_add_overflow(elements, sample.span, &elements) ||
       __builtin_mul_overflow(elements, type_bits(sample.type), &bits)) {
-    fail_invalid("%s: %s is %zu: %zu samples do not fit in memory", op, field, stride, batch);
+    fail_invalid("%s: batch_size is %zu and %s %zu: samples do not fit in memory", op, batch, field, stride);
   }
   return (bits + 7) / 8;
 }
