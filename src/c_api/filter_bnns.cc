@@ -2,6 +2,7 @@
 
 #include "bnns/bnns.h"
 #include "src/core/filter.h"
+#include "src/core/nan_check.h"
 
 using bnns::BackwardCall;
 using bnns::Filter;
@@ -14,6 +15,7 @@ int BNNSFilterApply(BNNSFilter handle, const void* in, void* out) noexcept {
   return guarded_status("BNNSFilterApply", [&] {
     Filter& filter = from_handle(handle);
     timed("apply", filter, 1, [&] { filter.forward(1, in, 0, out, 0); });
+    if (bnns::nan_check_wanted()) check_forward_result(filter, 1, out, 0);
   });
 }
 
@@ -22,6 +24,7 @@ int BNNSFilterApplyBatch(BNNSFilter handle, size_t batch, const void* in, size_t
   return guarded_status("BNNSFilterApplyBatch", [&] {
     Filter& filter = from_handle(handle);
     timed("apply", filter, batch, [&] { filter.forward(batch, in, in_stride, out, out_stride); });
+    if (bnns::nan_check_wanted()) check_forward_result(filter, batch, out, out_stride);
   });
 }
 
@@ -34,6 +37,7 @@ int BNNSFilterApplyBackwardBatch(BNNSFilter handle, size_t batch, const void* in
     const BackwardCall call{batch,      in,        in_stride,        in_delta,      in_delta_stride, out,
                             out_stride, out_delta, out_delta_stride, weights_delta, bias_delta};
     timed("backward", filter, batch, [&] { filter.backward(call); });
+    if (bnns::nan_check_wanted()) check_gradients(filter, call);
   });
 }
 
@@ -41,6 +45,7 @@ int BNNSFilterApplyTwoInput(BNNSFilter handle, const void* in_a, const void* in_
   return guarded_status("BNNSFilterApplyTwoInput", [&] {
     Filter& filter = from_handle(handle);
     timed("apply", filter, 1, [&] { filter.forward_two({1, in_a, 0, in_b, 0, out, 0}); });
+    if (bnns::nan_check_wanted()) check_forward_result(filter, 1, out, 0);
   });
 }
 
@@ -51,6 +56,7 @@ int BNNSFilterApplyTwoInputBatch(BNNSFilter handle, size_t batch, const void* in
     timed("apply", filter, batch, [&] {
       filter.forward_two({batch, in_a, in_a_stride, in_b, in_b_stride, out, out_stride});
     });
+    if (bnns::nan_check_wanted()) check_forward_result(filter, batch, out, out_stride);
   });
 }
 
@@ -69,6 +75,11 @@ int BNNSFilterApplyBackwardTwoInputBatch(BNNSFilter handle, size_t batch, const 
         in_b_stride, in_b_delta, in_b_delta_stride, out_delta,  out_delta_stride,  weights_delta,
         bias_delta};
     timed("backward", filter, batch, [&] { filter.backward_two(call); });
+    if (!bnns::nan_check_wanted()) return;
+    bnns::check_gradient(filter, in_a_delta, "in_a_delta", batch, in_a_delta_stride);
+    bnns::check_gradient(filter, in_b_delta, "in_b_delta", batch, in_b_delta_stride);
+    bnns::check_gradient(filter, weights_delta, "weights_delta");
+    bnns::check_gradient(filter, bias_delta, "bias_delta");
   });
 }
 

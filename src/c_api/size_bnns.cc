@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "bnns/bnns.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/core/tensor.h"
 #include "src/ops/fully_connected/fully_connected_sparse.h"
@@ -12,7 +13,7 @@ using namespace bnns;
 size_t BNNSDataLayoutGetRank(BNNSDataLayout layout) noexcept {
   return guarded("BNNSDataLayoutGetRank", SIZE_MAX, [&] {
     const size_t rank = layout_rank(layout);
-    if (rank == SIZE_MAX) fail_invalid("layout is 0x%x, which is no BNNSDataLayout", static_cast<unsigned>(layout));
+    if (rank == SIZE_MAX) fail_invalid("layout is %s", enum_text(layout).text);
     return rank;
   });
 }
@@ -39,7 +40,8 @@ size_t BNNSTensorGetAllocationSize(const BNNSTensor* tensor) noexcept {
     if (!tensor) fail_invalid("tensor is NULL, expected a tensor");
     if (tensor->rank > kMaxRank) fail_invalid("tensor.rank is %d, expected at most %zu", tensor->rank, kMaxRank);
     if (!is_known_type(tensor->data_type)) {
-      fail_invalid("tensor.data_type is 0x%x, which is no BNNSDataType", static_cast<unsigned>(tensor->data_type));
+      fail_invalid("tensor.data_type is %s, expected a type of elements such as BNNSDataTypeFloat32",
+                   enum_text(tensor->data_type).text);
     }
     size_t last = 0;
     for (size_t k = 0; k < tensor->rank; ++k) {
@@ -49,13 +51,14 @@ size_t BNNSTensorGetAllocationSize(const BNNSTensor* tensor) noexcept {
       size_t reach;
       if (__builtin_mul_overflow(static_cast<size_t>(extent - 1), static_cast<size_t>(stride), &reach) ||
           __builtin_add_overflow(last, reach, &last)) {
-        fail_invalid("tensor: shape and stride do not fit in size_t");
+        fail_invalid("tensor.shape[%zu] is %zd with stride %zd, too large: more than 2^64 elements", k, extent, stride);
       }
     }
     size_t bits;
     if (__builtin_add_overflow(last, size_t{1}, &last) ||
         __builtin_mul_overflow(last, type_bits(tensor->data_type), &bits) || bits > SIZE_MAX - 7) {
-      fail_invalid("tensor: shape and stride do not fit in size_t");
+      fail_invalid("tensor.shape is too large: the last element is number %zu of %s", last,
+                   type_name(tensor->data_type));
     }
     return (bits + 7) / 8;
   });

@@ -1,5 +1,6 @@
 #include "src/core/batch_pair.h"
 
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 
 namespace bnns {
@@ -9,8 +10,8 @@ void check_plain(const Tensor& t, const char* op, const char* field) {
     case BNNSDataLayoutConvolutionWeightsOIHrWr:
     case BNNSDataLayoutConvolutionWeightsIOHrWr:
     case BNNSDataLayoutConvolutionWeightsOIHW_Pack32:
-      fail_unsupported("%s: %s.layout is 0x%x, rotated or packed weights; expected one that is plain in memory", op,
-                       field, static_cast<unsigned>(t.layout));
+      fail_unsupported("%s: %s.layout is %s, rotated or packed weights; expected one that is plain in memory", op,
+                       field, enum_text(t.layout).text);
     default:
       break;
   }

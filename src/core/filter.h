@@ -1,6 +1,7 @@
 // The object behind a BNNSFilter handle: a validated Problem plus what must outlive one call.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -80,6 +81,9 @@ struct TwoInputBackwardCall {
   const BNNSNDArrayDescriptor* bias_delta;
 };
 
+// What is said at most once of a filter (notes.h).
+enum class Note { forward_nan, backward_nan, gradient };
+
 class Filter {
  public:
   Filter(FilterKind kind, const Options& options) : options_(options), kind_(kind) {}
@@ -98,6 +102,15 @@ class Filter {
   // The problem in one line: in verbose output and messages.
   virtual std::string text() const = 0;
 
+  // The sample that a forward pass writes; nullptr where that is no single tensor.
+  virtual const Tensor* result() const { return nullptr; }
+
+  // True the first time it is asked about a note.
+  bool first_time(Note note) const noexcept {
+    const uint32_t bit = uint32_t{1} << static_cast<int>(note);
+    return (noted_.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
+  }
+
   FilterKind kind() const { return kind_; }
   const Options& options() const { return options_; }
   // Whether a handle is a living filter of ours. It may be anything, so only the mark is read, and no sanitizer may
@@ -114,6 +127,7 @@ class Filter {
   static constexpr uint64_t kMagic = 0x4f70656e424e4e53;  // "OpenBNNS": catches handles that are not ours
   volatile uint64_t magic_ = kMagic;  // volatile: the store in retire() must survive dead-store elimination
   FilterKind kind_;
+  mutable std::atomic<uint32_t> noted_{0};
 };
 
 // Makes a filter in memory of the client's allocator and returns its handle.

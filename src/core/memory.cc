@@ -5,6 +5,7 @@
 
 #include "src/core/checked.h"
 #include "src/core/error.h"
+#include "src/core/notes.h"
 
 namespace bnns {
 
@@ -35,6 +36,7 @@ void* allocate(const Options& options, size_t bytes, const char* what) {
 
 void release(const Options& options, void* memory) noexcept {
   if (!memory) return;
+  forget_copy(memory);
   options.free ? options.free(memory) : std::free(memory);
 }
 
@@ -43,6 +45,7 @@ Parameter::Parameter(const Tensor& tensor, const Options& options, const char* w
   copy_ = Buffer(options, tensor.span_bytes(), what);
   std::memcpy(copy_.data(), tensor.data, tensor.span_bytes());
   tensor_.data = copy_.data();
+  if (notes_wanted()) remember_copy(copy_.data(), tensor.data, tensor.span_bytes(), what);
   if (is_indexed(tensor.type)) {
     const size_t bytes = (size_t{1} << type_bits(tensor.type)) * type_bytes(tensor.table_type);
     table_copy_ = Buffer(options, bytes, what);

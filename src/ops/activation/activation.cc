@@ -1,5 +1,6 @@
 #include "src/ops/activation/activation.h"
 
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/core/half.h"
 
@@ -49,8 +50,7 @@ static_assert(kFunctions == BNNSActivationFunctionGELUApproximationSigmoid + 1);
 
 void check_function(BNNSActivationFunction function, const char* op) {
   if (static_cast<size_t>(function) >= kFunctions) {
-    fail_invalid("%s: activation.function is %u, expected 0 to %zu", op, static_cast<unsigned>(function),
-                 kFunctions - 1);
+    fail_invalid("%s: activation.function is %s", op, enum_text(function).text);
   }
 }
 
@@ -74,8 +74,8 @@ void check_shift(int32_t shift, const char* field) {
 size_t channels_of(const Tensor& t, bool vector_too, const char* function) {
   if (t.layout == BNNSDataLayoutImageCHW) return t.size[2];
   if (vector_too && t.layout == BNNSDataLayoutVector) return t.size[0];
-  fail_invalid("%s: i_desc.layout is 0x%x, expected ImageCHW%s for %s", kOp, static_cast<unsigned>(t.layout),
-               vector_too ? " or Vector" : "", function);
+  fail_invalid("%s: i_desc.layout is %s, expected BNNSDataLayoutImageCHW%s for %s", kOp, enum_text(t.layout).text,
+               vector_too ? " or BNNSDataLayoutVector" : "", function);
 }
 
 void read_integer_function(const BNNSActivation& a, ActivationProblem* p) {

@@ -1,6 +1,7 @@
 // The C entry points of the activation layer.
 
 #include "bnns/bnns.h"
+#include "src/core/nan_check.h"
 #include "src/ops/activation/activation_filter.h"
 
 using bnns::ActivationFilter;
@@ -42,7 +43,9 @@ BNNSFilter BNNSFilterCreateVectorActivationLayer(const BNNSVectorDescriptor* in_
   return guarded("BNNSFilterCreateVectorActivationLayer", BNNSFilter{}, [&] {
     const Options options = read_options(filter_params, "activation");
     if (!in_desc || !out_desc || !activation) {
-      fail_invalid("activation: %s is NULL", !in_desc ? "in_desc" : !out_desc ? "out_desc" : "activation");
+      fail_invalid("activation: %s is NULL, expected a descriptor", !in_desc    ? "in_desc"
+                                                                    : !out_desc ? "out_desc"
+                                                                                : "activation");
     }
     const BNNSLayerParametersActivation layer = {vector_of(*in_desc), vector_of(*out_desc), *activation, 0};
     return make_filter<ActivationFilter>(options, make_activation_problem(&layer));
@@ -58,6 +61,9 @@ int BNNSDirectApplyActivationBatch(const BNNSLayerParametersActivation* layer_pa
     timed("direct", filter, batch_size, [&] {
       filter.forward(batch_size, layer_params->i_desc.data, in_stride, layer_params->o_desc.data, out_stride);
     });
+    if (bnns::nan_check_wanted()) {
+      bnns::check_written(filter.text(), "o_desc", *filter.result(), layer_params->o_desc.data, batch_size, out_stride);
+    }
   });
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "src/core/enum_name.h"
 #include "src/ops/activation/activation_tasks.h"
 #include "src/ops/activation/gumbel_noise.h"
 
@@ -49,8 +50,8 @@ BNNSNDArrayDescriptor ActivationFilter::pointer(BNNSPointerSpecifier target) {
       d.data = &beta_;
       return d;
   }
-  fail_invalid("%s: target is %u, expected BNNSPointerSpecifierAlpha or BNNSPointerSpecifierBeta", kActivation,
-               static_cast<unsigned>(target));
+  fail_invalid("%s: target is %s, expected BNNSPointerSpecifierAlpha or BNNSPointerSpecifierBeta", kActivation,
+               enum_text(target).text);
 }
 
 void ActivationFilter::spread_alphas(size_t first, size_t n, float* a) const {

@@ -18,6 +18,7 @@ class ActivationFilter final : public Filter {
   void forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride) override;
   void backward(const BackwardCall& call) override;
   std::string text() const override { return problem_.text(); }
+  const Tensor* result() const override { return &problem_.o; }
 
   // A Float32 vector over alpha (size 1, or one per channel) or beta.
   BNNSNDArrayDescriptor pointer(BNNSPointerSpecifier target);

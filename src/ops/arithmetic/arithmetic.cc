@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 
 namespace bnns {
@@ -91,15 +92,15 @@ Fields read_fields(const void* fields, size_t inputs) {
 
 void check_role(BNNSDescriptorType type, const char* field) {
   if (static_cast<uint32_t>(type) > BNNSParameter) {
-    fail_invalid("%s: %s_type is %u, expected BNNSConstant, BNNSSample or BNNSParameter", kOp, field,
-                 static_cast<unsigned>(type));
+    fail_invalid("%s: %s_type is %s, expected BNNSConstant, BNNSSample or BNNSParameter", kOp, field,
+                 enum_text(type).text);
   }
 }
 
 void check_input(const Tensor& in, const Tensor& out, const char* field) {
   if (in.layout != out.layout) {
-    fail_invalid("%s: %s.layout is 0x%x, expected 0x%x as in out: all operands have one layout", kOp, field,
-                 static_cast<unsigned>(in.layout), static_cast<unsigned>(out.layout));
+    fail_invalid("%s: %s.layout is %s, expected %s as in out: all operands have one layout", kOp, field,
+                 enum_text(in.layout).text, enum_text(out.layout).text);
   }
   for (size_t k = 0; k < out.rank; ++k) {
     if (in.size[k] != out.size[k] && in.size[k] != 1) {
@@ -121,11 +122,10 @@ const ArithmeticFunction* arithmetic_function(BNNSArithmeticFunction function) n
 }
 
 ArithmeticProblem make_arithmetic_problem(const BNNSLayerParametersArithmetic* layer) {
-  if (!layer) fail_invalid("%s: layer_params is NULL", kOp);
+  if (!layer) fail_invalid("%s: layer_params is NULL, expected a BNNSLayerParametersArithmetic", kOp);
   const ArithmeticFunction* info = arithmetic_function(layer->arithmetic_function);
   if (!info) {
-    fail_invalid("%s: arithmetic_function is %u, expected 0 to %u", kOp,
-                 static_cast<unsigned>(layer->arithmetic_function), static_cast<unsigned>(BNNSArithmeticErf));
+    fail_invalid("%s: arithmetic_function is %s", kOp, enum_text(layer->arithmetic_function).text);
   }
   if (!layer->arithmetic_function_fields) {
     fail_invalid("%s: arithmetic_function_fields is NULL, expected the %u operands of %s", kOp, info->inputs,

@@ -84,6 +84,7 @@ class ArithmeticFilter final : public Filter {
   void backward(const ArithmeticBackward& call);
 
   std::string text() const override { return problem_.text(); }
+  const Tensor* result() const override { return &problem_.out; }
   const ArithmeticProblem& problem() const { return problem_; }
 
  private:

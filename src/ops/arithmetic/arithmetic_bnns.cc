@@ -2,6 +2,7 @@
 
 #include "bnns/bnns.h"
 #include "src/core/filter.h"
+#include "src/core/nan_check.h"
 #include "src/ops/arithmetic/arithmetic.h"
 
 using bnns::ArithmeticBackward;
@@ -25,6 +26,7 @@ int BNNSArithmeticFilterApplyBatch(BNNSFilter handle, size_t batch, size_t input
   return guarded_status("BNNSArithmeticFilterApplyBatch", [&] {
     auto& filter = from_handle<ArithmeticFilter>(handle, FilterKind::arithmetic);
     timed("apply", filter, batch, [&] { filter.forward(batch, inputs, in, in_stride, out, out_stride); });
+    if (bnns::nan_check_wanted()) check_forward_result(filter, batch, out, out_stride);
   });
 }
 
@@ -46,5 +48,10 @@ int BNNSArithmeticFilterApplyBackwardBatch(BNNSFilter handle, size_t batch, size
     call.out_delta = out_delta;
     call.out_delta_stride = out_delta_stride;
     timed("backward", filter, batch, [&] { filter.backward(call); });
+    for (size_t k = 0; bnns::nan_check_wanted() && in_delta && k < inputs; ++k) {
+      const bool sample = filter.problem().is_sample(k);
+      bnns::check_gradient(filter, in_delta[k], "in_delta", sample ? batch : 1,
+                           sample && in_delta_stride ? in_delta_stride[k] : 0);
+    }
   });
 }

@@ -73,6 +73,7 @@ class AttentionFilter final : public Filter {
   void apply_backward(const AttentionInputs& inputs, const AttentionGradients& gradients, AttentionBuffer cache,
                       AttentionBuffer workspace);
   std::string text() const override { return problem_.text(); }
+  const Tensor* result() const override { return &problem_.output.target; }
 
  private:
   struct Weights {

@@ -1,6 +1,7 @@
 // The C entry points of multi-head attention.
 
 #include "bnns/bnns.h"
+#include "src/core/nan_check.h"
 #include "src/ops/attention/attention.h"
 
 using namespace bnns;
@@ -25,6 +26,8 @@ int BNNSApplyMultiheadAttention(BNNSFilter handle, size_t batch, const void* que
                     add_to_attention},
                    output, output_stride, {cache_size, cache}, {workspace_size, workspace});
     });
+    const bool is_question = (cache_size && !cache) || (workspace_size && !workspace);
+    if (nan_check_wanted() && !is_question) check_forward_result(filter, batch, output, output_stride);
   });
 }
 
@@ -46,5 +49,12 @@ int BNNSApplyMultiheadAttentionBackward(BNNSFilter handle, size_t batch, const v
                             {query_delta, key_delta, value_delta, output_delta, key_row_delta, value_row_delta},
                             {&cache_size, cache}, {workspace_size, workspace});
     });
+    if (!nan_check_wanted() || (workspace_size && !workspace)) return;
+    const BNNSMHAProjectionParameters* deltas[] = {query_delta, key_delta, value_delta, output_delta};
+    for (const BNNSMHAProjectionParameters* delta : deltas) {
+      if (!delta) continue;
+      check_gradient(filter, &delta->weights, "weights");
+      check_gradient(filter, &delta->bias, "bias");
+    }
   });
 }

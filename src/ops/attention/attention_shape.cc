@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/core/checked.h"
+#include "src/core/error.h"
 #include "src/core/parallel.h"
 #include "src/ops/attention/attention_head.h"
 
@@ -45,11 +46,16 @@ size_t AttentionShape::group_rows(size_t groups) const {
 }
 
 void AttentionShape::check_size(const char* op) const {
-  const size_t head = checked_add(checked_mul(heads, std::max(key_size, value_size), op), 32, op);
-  const size_t row = checked_add(std::max(queries, rows()), 32, op);
-  // Sixty-four such arrays: more than any call has, groups included.
-  checked_mul(checked_mul(checked_mul(head, row, op), std::max<size_t>(batch, 1), op), 64 * sizeof(float), op);
-  checked_mul(checked_mul(row, checked_add(row, head, op), op), 8 * sizeof(float), op);
+  // Every array is at most 64 of the first, all that a call has are less than the second. long double holds 64 bits.
+  const long double head = static_cast<long double>(heads) * std::max(key_size, value_size) + 32;
+  const long double row = static_cast<long double>(std::max(queries, rows())) + 32;
+  const long double most = 0x1p64L / sizeof(float);
+  if (64 * head * row * std::max<size_t>(batch, 1) >= most || 8 * row * (row + head) >= most) {
+    fail_invalid(
+        "%s: batch_size is %zu, with %zu heads of %zu and %zu values, %zu queries and %zu keys, too large for 64 "
+        "bits",
+        op, batch, heads, key_size, value_size, queries, rows());
+  }
 }
 
 size_t attention_threads(const AttentionShape& s, size_t n_threads, bool backward) noexcept {

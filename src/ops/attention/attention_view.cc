@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/ops/copy/copy.h"
 
@@ -79,8 +80,9 @@ LogicalShape logical_shape(const Tensor& t, const char* op, const char* field) {
                      t.layout == BNNSDataLayoutMHA_DHK;
   if (!known || t.rank > 4) {
     fail_unsupported(
-        "%s: %s.layout is 0x%x, expected a vector, a matrix, ImageCHW, MHA_DHK or a generic 1-D to 4-D layout", op,
-        field, layout);
+        "%s: %s.layout is %s, expected a vector, a matrix, BNNSDataLayoutImageCHW, BNNSDataLayoutMHA_DHK or a generic "
+        "1-D to 4-D layout",
+        op, field, enum_text(t.layout).text);
   }
   LogicalShape shape;
   shape.rank = t.rank;

@@ -8,6 +8,7 @@
 
 #include "src/core/batch_pair.h"
 #include "src/core/checked.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/core/overlap.h"
 #include "src/core/parallel.h"
@@ -61,9 +62,8 @@ BandPartProblem make_band_part_problem(int lower, int upper, const BNNSNDArrayDe
   check_plain(p.y, kOp, "output");
   if (p.x.rank < 2) fail_invalid("%s: input has rank %zu, expected at least 2", kOp, p.x.rank);
   if (p.y.layout != p.x.layout || !std::equal(p.x.size, p.x.size + p.x.rank, p.y.size)) {
-    fail_invalid("%s: output is %s of layout 0x%x, expected the sizes and layout of input, %s of layout 0x%x", kOp,
-                 p.y.text().c_str(), static_cast<unsigned>(p.y.layout), p.x.text().c_str(),
-                 static_cast<unsigned>(p.x.layout));
+    fail_invalid("%s: output is %s of layout %s, expected the sizes and layout of input, %s of layout %s", kOp,
+                 p.y.text().c_str(), enum_text(p.y.layout).text, p.x.text().c_str(), enum_text(p.x.layout).text);
   }
   if (p.y.type != p.x.type || p.y.scale != p.x.scale || p.y.bias != p.x.bias) {
     fail_unsupported("%s: output is %s, expected the type, scale and bias of input, which is %s", kOp,

@@ -5,6 +5,7 @@
 #include "src/core/batch_pair.h"
 #include "src/core/checked.h"
 #include "src/core/elements.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/core/overlap.h"
 #include "src/core/parallel.h"
@@ -70,7 +71,7 @@ CompareProblem make_compare_problem(const BNNSNDArrayDescriptor* in0, const BNNS
                                     BNNSRelationalOperator op, const BNNSNDArrayDescriptor* out) {
   CompareProblem p;
   if (static_cast<unsigned>(op) > BNNSRelationalOperatorLogicalXOR) {
-    fail_invalid("%s: op is %u, expected 0 to 11", kOp, static_cast<unsigned>(op));
+    fail_invalid("%s: op is %s", kOp, enum_text(op).text);
   }
   p.op = op;
   p.x0 = read_operand(in0, "in0");

@@ -44,7 +44,7 @@ IndexList list_of(const ContractionOperand& o, const Tensor& t, const char* fiel
 }  // namespace
 
 ProductProblem make_contraction_problem(const BNNSLayerParametersTensorContraction* layer) {
-  if (!layer) fail_invalid("%s: layer_params is NULL", kOp);
+  if (!layer) fail_invalid("%s: layer_params is NULL, expected a BNNSLayerParametersTensorContraction", kOp);
   const ContractionString s = parse_contraction(layer->operation);
   ProductProblem p;
   p.op = kOp;

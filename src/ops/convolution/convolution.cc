@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "src/core/checked.h"
 #include "src/core/elements.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
+#include "src/core/notes.h"
 
 namespace bnns {
 namespace {
@@ -28,14 +29,14 @@ void check_weights(const ConvolutionProblem& p) {
     case BNNSDataLayoutConvolutionWeightsOIHW_Pack32:
       break;
     default:
-      fail_invalid("%s: w_desc.layout is 0x%x, expected one of the four ConvolutionWeights layouts", p.op(),
-                   static_cast<unsigned>(p.w.layout));
+      fail_invalid("%s: w_desc.layout is %s, expected one of the four BNNSDataLayoutConvolutionWeights", p.op(),
+                   enum_text(p.w.layout).text);
   }
   const size_t o = output_axis(p.w), i = 5 - o, groups = p.map.groups;
   if (groups > 1 && p.w.layout != BNNSDataLayoutConvolutionWeightsOIHW &&
       p.w.layout != BNNSDataLayoutConvolutionWeightsOIHrWr) {
-    fail_unsupported("%s: groups is %zu with w_desc.layout 0x%x; expected OIHW or OIHrWr", p.op(), groups,
-                     static_cast<unsigned>(p.w.layout));
+    fail_unsupported("%s: groups is %zu with w_desc.layout %s; expected ...WeightsOIHW or ...WeightsOIHrWr", p.op(),
+                     groups, enum_text(p.w.layout).text);
   }
   if (p.inputs % groups != 0 || p.outputs % groups != 0) {
     fail_invalid("%s: groups is %zu, expected a divisor of %zu input and %zu output channels", p.op(), groups, p.inputs,
@@ -50,9 +51,13 @@ void check_weights(const ConvolutionProblem& p) {
   }
 }
 
+struct AxisNames {
+  const char *axis, *stride, *dilation, *padding;
+};
+
 // One axis: the large image, with its padding, must hold all windows of the small one; surplus pixels are not used.
-ConvolutionAxis make_axis(const ConvolutionProblem& p, const char* name, size_t axis, size_t stride, size_t dilation,
-                          size_t before, size_t after) {
+ConvolutionAxis make_axis(const ConvolutionProblem& p, const AxisNames& names, size_t axis, size_t stride,
+                          size_t dilation, size_t before, size_t after) {
   ConvolutionAxis a;
   const Tensor &small = p.transposed ? p.x : p.y, &large = p.transposed ? p.y : p.x;
   a.small = small.size[axis], a.large = large.size[axis];
@@ -60,18 +65,34 @@ ConvolutionAxis make_axis(const ConvolutionProblem& p, const char* name, size_t 
   a.stride = stride == 0 ? 1 : stride;
   a.dilation = dilation == 0 ? 1 : dilation;
   a.pad = before;
-  const size_t have = checked_add(checked_add(a.large, before, p.op()), after, p.op());
-  const size_t need = checked_add(
-      checked_add(checked_mul(a.stride, a.small - 1, p.op()), checked_mul(a.kernel - 1, a.dilation, p.op()), p.op()), 1,
-      p.op());
+  const size_t padding = std::max(before, after);
+  if (padding > kLargestAxis) {
+    fail_invalid("%s: %s is %zu, expected at most %zu", p.op(), names.padding, padding, kLargestAxis);
+  }
+  size_t windows, taps;
+  if (__builtin_mul_overflow(a.stride, a.small - 1, &windows) || windows > SIZE_MAX / 2) {
+    fail_invalid("%s: %s is %zu, too large for %zu windows", p.op(), names.stride, a.stride, a.small);
+  }
+  if (__builtin_mul_overflow(a.kernel - 1, a.dilation, &taps) || taps > SIZE_MAX / 2) {
+    fail_invalid("%s: %s is %zu, too large for %zu taps", p.op(), names.dilation, a.dilation, a.kernel);
+  }
+  const size_t have = a.large + before + after;  // a tensor has less than 2^61 elements
+  const size_t need = windows + taps + 1;
   if (have < need) {
     fail_invalid(
         "%s: %s: %zu pixels of %s and %zu of padding, expected at least %zu = %zu * (%zu - 1) + (%zu - 1) * %zu + 1",
-        p.op(), name, a.large, p.transposed ? "o_desc" : "i_desc", before + after, need, a.stride, a.small, a.kernel,
-        a.dilation);
+        p.op(), names.axis, a.large, p.transposed ? "o_desc" : "i_desc", before + after, need, a.stride, a.small,
+        a.kernel, a.dilation);
   }
   if (have > kLargestAxis) {
-    fail_invalid("%s: %s: %zu pixels with padding, expected at most %zu", p.op(), name, have, kLargestAxis);
+    fail_invalid("%s: %s: %zu pixels with padding, expected at most %zu", p.op(), names.axis, have, kLargestAxis);
+  }
+  if (!p.transposed && have - need >= a.stride && notes_wanted()) {
+    note(
+        "%s: %s: %zu of %zu pixels with padding are not read: %zu windows of %zu taps with %s %zu end before; a larger "
+        "stride is missing, or o_desc could be %zu",
+        p.op(), names.axis, have - need, have, a.small, a.kernel, names.stride, a.stride,
+        (have - taps - 1) / a.stride + 1);
   }
   // A step that is never made could be any number; 1 asks for no room between windows or taps.
   if (a.small == 1) a.stride = 1;
@@ -92,14 +113,14 @@ Tensor dense_image(const Tensor& like) {
 ConvolutionProblem make_convolution_problem(const BNNSLayerParametersConvolution* layer, bool transposed) {
   ConvolutionProblem p;
   p.transposed = transposed;
-  if (!layer) fail_invalid("%s: layer_params is NULL", p.op());
+  if (!layer) fail_invalid("%s: layer_params is NULL, expected a BNNSLayerParametersConvolution", p.op());
   p.x = resolve(layer->i_desc, p.op(), "i_desc");
   p.y = resolve(layer->o_desc, p.op(), "o_desc");
   p.w = resolve_with_data(layer->w_desc, p.op(), "w_desc");
   for (const Tensor* t : {&p.x, &p.y}) {
     const char* field = t == &p.x ? "i_desc" : "o_desc";
     if (t->layout != BNNSDataLayoutImageCHW) {
-      fail_invalid("%s: %s.layout is 0x%x, expected ImageCHW", p.op(), field, static_cast<unsigned>(t->layout));
+      fail_invalid("%s: %s.layout is %s, expected BNNSDataLayoutImageCHW", p.op(), field, enum_text(t->layout).text);
     }
     if (is_indexed(t->type) || type_bytes(t->type) == 0) {
       fail_unsupported("%s: %s has type %s; inputs and outputs are floats or whole-byte integers", p.op(), field,
@@ -117,7 +138,9 @@ ConvolutionProblem make_convolution_problem(const BNNSLayerParametersConvolution
       }
     }
   }
-  checked_mul(p.w.count, 64, "w_desc");  // as f32 and packed, at most
+  if (p.w.count > SIZE_MAX / 64) {  // as f32 and packed, at most 64 bytes each
+    fail_invalid("%s: w_desc has %zu elements, expected at most %zu", p.op(), p.w.count, SIZE_MAX / 64);
+  }
   p.inputs = p.x.size[2], p.outputs = p.y.size[2];
   p.map.groups = layer->groups <= 1 ? 1 : layer->groups;
   check_weights(p);
@@ -128,8 +151,10 @@ ConvolutionProblem make_convolution_problem(const BNNSLayerParametersConvolution
   // Symmetric padding, or left, right, up, down where that is 0.
   size_t left = layer->x_padding, right = left, up = layer->y_padding, down = up;
   if (left == 0 && up == 0) left = layer->pad[0], right = layer->pad[1], up = layer->pad[2], down = layer->pad[3];
-  p.map.x = make_axis(p, "width", 0, layer->x_stride, layer->x_dilation_stride, left, right);
-  p.map.y = make_axis(p, "height", 1, layer->y_stride, layer->y_dilation_stride, up, down);
+  p.map.x = make_axis(p, {"width", "x_stride", "x_dilation_stride", "x_padding or pad"}, 0, layer->x_stride,
+                      layer->x_dilation_stride, left, right);
+  p.map.y = make_axis(p, {"height", "y_stride", "y_dilation_stride", "y_padding or pad"}, 1, layer->y_stride,
+                      layer->y_dilation_stride, up, down);
 
   if (!is_absent(layer->bias)) {
     p.b = resolve_with_data(layer->bias, p.op(), "bias");

@@ -86,6 +86,7 @@ class ConvolutionFilter final : public Filter {
   }
   void backward(const BackwardCall& call) override;
   std::string text() const override { return problem_.text(); }
+  const Tensor* result() const override { return &problem_.y; }
 
   // For a second stage: the same forward pass, whose finished blocks go to a sink too (or to it alone). Not where
   // sink_parts says so.

@@ -6,6 +6,7 @@
 #include "src/core/batch_pair.h"
 #include "src/core/checked.h"
 #include "src/core/elements.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/core/parallel.h"
 
@@ -31,14 +32,13 @@ Tensor resolve_float(const BNNSNDArrayDescriptor* d, const char* op, const char*
 
 void check_layer(const BNNSLayerParametersCropResize& layer, const char* op) {
   if (layer.method != BNNSInterpolationMethodLinear) {
-    fail_unsupported("%s: method is %u, expected 1 (linear)", op, static_cast<unsigned>(layer.method));
+    fail_unsupported("%s: method is %s, expected BNNSInterpolationMethodLinear", op, enum_text(layer.method).text);
   }
   if (static_cast<unsigned>(layer.sampling_mode) > BNNSLinearSamplingOffsetCorners) {
-    fail_invalid("%s: sampling_mode is %u, expected 0 to 4", op, static_cast<unsigned>(layer.sampling_mode));
+    fail_invalid("%s: sampling_mode is %s", op, enum_text(layer.sampling_mode).text);
   }
   if (static_cast<unsigned>(layer.box_coordinate_mode) > 3) {
-    fail_invalid("%s: box_coordinate_mode is %u, expected 0 to 3", op,
-                 static_cast<unsigned>(layer.box_coordinate_mode));
+    fail_invalid("%s: box_coordinate_mode is %s", op, enum_text(layer.box_coordinate_mode).text);
   }
   if (!std::isfinite(layer.spatial_scale) || layer.spatial_scale == 0) {
     fail_invalid("%s: spatial_scale is %g, expected a factor other than 0; 1 leaves boxes as they are", op,
@@ -120,7 +120,12 @@ struct Planes {
 };
 
 size_t tap_count(const CropResizeProblem& p) {
-  return checked_mul(checked_add(p.out_width, p.out_height, p.op), p.boxes, p.op);
+  size_t taps;
+  if (__builtin_mul_overflow(p.out_width + p.out_height, p.boxes, &taps)) {  // each extent is below 2^61
+    fail_invalid("%s: output is %zu wide and %zu high for %zu boxes, too large for 64 bits", p.op, p.out_width,
+                 p.out_height, p.boxes);
+  }
+  return taps;
 }
 
 }  // namespace

@@ -65,6 +65,7 @@ class DropoutFilter final : public Filter {
   void forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride) override;
   void backward(const BackwardCall& call) override;
   std::string text() const override { return problem_.text(); }
+  const Tensor* result() const override { return &problem_.y; }
 
  private:
   DropoutProblem problem_;

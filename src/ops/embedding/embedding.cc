@@ -110,7 +110,7 @@ EmbeddingProblem make_embedding_problem(const BNNSLayerParametersEmbedding* laye
   if (!(p.norm_type > 0)) fail_invalid("%s: norm_type is %g, expected 0 (means 2) or more", kOp, p.norm_type);
   const unsigned flags = static_cast<unsigned>(layer->flags);
   if (flags > BNNSEmbeddingFlagScaleGradientByFrequency) {
-    fail_invalid("%s: flags is %u, expected 0 or 1 (scale the gradient by frequency)", kOp, flags);
+    fail_invalid("%s: flags is 0x%x, expected 0 or BNNSEmbeddingFlagScaleGradientByFrequency (0x1)", kOp, flags);
   }
   p.by_frequency = flags != 0;
   return p;

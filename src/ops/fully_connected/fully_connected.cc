@@ -1,5 +1,6 @@
 #include "src/ops/fully_connected/fully_connected.h"
 
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 
 namespace bnns {
@@ -18,16 +19,16 @@ size_t output_axis(const Tensor& w) {
       return 0;
     default:
       fail_invalid(
-          "%s: w_desc.layout is 0x%x, expected RowMajorMatrix, ColumnMajorMatrix, 2DFirstMajor or "
-          "2DLastMajor",
-          kOp, static_cast<unsigned>(w.layout));
+          "%s: w_desc.layout is %s, expected BNNSDataLayoutRowMajorMatrix, ...ColumnMajorMatrix, ...2DFirstMajor or "
+          "...2DLastMajor",
+          kOp, enum_text(w.layout).text);
   }
 }
 
 }  // namespace
 
 FullyConnectedProblem make_fully_connected_problem(const BNNSLayerParametersFullyConnected* layer) {
-  if (!layer) fail_invalid("%s: layer_params is NULL", kOp);
+  if (!layer) fail_invalid("%s: layer_params is NULL, expected a BNNSLayerParametersFullyConnected", kOp);
   FullyConnectedProblem p;
   p.x = resolve(layer->i_desc, kOp, "i_desc");
   p.y = resolve(layer->o_desc, kOp, "o_desc");

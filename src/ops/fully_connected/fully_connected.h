@@ -38,6 +38,7 @@ class FullyConnectedFilter final : public Filter {
   void forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride) override;
   void backward(const BackwardCall& call) override;
   std::string text() const override { return problem_.text(); }
+  const Tensor* result() const override { return &problem_.y; }
 
  private:
   struct Gradients;  // the checked arguments of backward

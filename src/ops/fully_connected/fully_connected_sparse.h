@@ -57,6 +57,7 @@ class SparseFullyConnectedFilter final : public Filter {
   void forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride) override;
   void backward(const BackwardCall& call) override;
   std::string text() const override { return problem_.text() + " sparse"; }
+  const Tensor* result() const override { return &problem_.y; }
 
  private:
   FullyConnectedProblem problem_;

@@ -1,32 +1,12 @@
 #include "src/ops/fused/fused.h"
 
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 
 namespace bnns {
 namespace {
 
 constexpr const char* kOp = "fused";
-
-const char* filter_type_name(BNNSFilterType type) {
-  switch (type) {
-    case BNNSConvolution:
-      return "convolution";
-    case BNNSFullyConnected:
-      return "fully connected";
-    case BNNSBatchNorm:
-    case BNNSInstanceNorm:
-    case BNNSLayerNorm:
-    case BNNSGroupNorm:
-      return "normalization";
-    case BNNSTransposedConvolution:
-      return "transposed convolution";
-    case BNNSQuantization:
-      return "quantization";
-    case BNNSArithmetic:
-      return "arithmetic";
-  }
-  return "unknown";
-}
 
 bool is_normalization(BNNSFilterType type) {
   return type == BNNSBatchNorm || type == BNNSInstanceNorm || type == BNNSLayerNorm || type == BNNSGroupNorm;
@@ -49,17 +29,17 @@ FusedFirst make_first(BNNSFilterType type, const void* layer) {
       return first;
     default:
       fail_invalid(
-          "%s: filter_type[0] is %u (%s), expected convolution, transposed convolution, fully connected or "
-          "arithmetic",
-          kOp, static_cast<unsigned>(type), filter_type_name(type));
+          "%s: filter_type[0] is %s, expected BNNSConvolution, BNNSTransposedConvolution, BNNSFullyConnected or "
+          "BNNSArithmetic",
+          kOp, enum_text(type).text);
   }
 }
 
 // Size, stride and type of the middle tensor as both stages see it.
 void check_middle(const Tensor& out, const Tensor& in) {
   if (out.layout != in.layout) {
-    fail_invalid("%s: the first stage gives layout 0x%x, but the second takes layout 0x%x", kOp,
-                 static_cast<unsigned>(out.layout), static_cast<unsigned>(in.layout));
+    fail_invalid("%s: the first stage gives layout %s, but the second takes layout %s", kOp, enum_text(out.layout).text,
+                 enum_text(in.layout).text);
   }
   if (out.type != in.type) {
     fail_invalid("%s: the first stage gives %s, but the second takes %s", kOp, type_name(out.type), type_name(in.type));
@@ -105,16 +85,17 @@ bool FusedFirst::has_activation() const {
 }
 
 FusedProblem make_fused_problem(size_t count, const BNNSFilterType* types, const void* const* layers) {
-  if (!types || !layers) fail_invalid("%s: %s is NULL", kOp, types ? "layer_params" : "filter_type");
+  if (!types || !layers)
+    fail_invalid("%s: %s is NULL, expected two entries", kOp, types ? "layer_params" : "filter_type");
   if (count != 2) fail_invalid("%s: number_of_fused_filters is %zu, expected 2", kOp, count);
-  if (!layers[0] || !layers[1]) fail_invalid("%s: layer_params[%d] is NULL", kOp, layers[0] ? 1 : 0);
+  if (!layers[0] || !layers[1])
+    fail_invalid("%s: layer_params[%d] is NULL, expected the parameters of its layer", kOp, layers[0] ? 1 : 0);
   FusedProblem p;
   p.first = make_first(types[0], layers[0]);
   const bool quantizes = types[1] == BNNSQuantization && !p.first.arithmetic;
   if (!is_normalization(types[1]) && !quantizes) {
-    fail_invalid("%s: filter_type[1] is %u (%s), expected batch, instance, layer or group normalization%s", kOp,
-                 static_cast<unsigned>(types[1]), filter_type_name(types[1]),
-                 p.first.arithmetic ? "" : " or quantization");
+    fail_invalid("%s: filter_type[1] is %s, expected BNNSBatchNorm, BNNSInstanceNorm, BNNSLayerNorm or BNNSGroupNorm%s",
+                 kOp, enum_text(types[1]).text, p.first.arithmetic ? "" : ", or BNNSQuantization");
   }
   if ((p.first.convolution && p.first.convolution->integer) ||
       (p.first.fully_connected && p.first.fully_connected->integer)) {

@@ -67,6 +67,9 @@ class FusedFilter final : public Filter {
              bool training);
   void apply_backward(const FusedBackward& call);
   std::string text() const override;
+  const Tensor* result() const override { return &out(); }
+  size_t parameters() const { return shape_.parameters() + (normalization_ ? 2 : 0); }  // of a backward call
+  bool is_sample(size_t input) const { return !shape_.arithmetic || shape_.arithmetic->is_sample(input); }
 
  private:
   struct Normalization {

@@ -1,6 +1,7 @@
 // The C entry points of fused filters.
 
 #include "bnns/bnns.h"
+#include "src/core/nan_check.h"
 #include "src/ops/fused/fused.h"
 
 using namespace bnns;
@@ -20,6 +21,7 @@ int apply(const char* function, BNNSFilter handle, size_t batch, size_t inputs, 
   return guarded_status(function, [&] {
     auto& filter = from_handle<FusedFilter>(handle, FusedFilter::kKind);
     timed("apply", filter, batch, [&] { filter.apply(batch, inputs, in, in_stride, out, out_stride, training); });
+    if (nan_check_wanted()) check_forward_result(filter, batch, out, out_stride);
   });
 }
 
@@ -27,6 +29,15 @@ int apply_backward(const char* function, BNNSFilter handle, const FusedBackward&
   return guarded_status(function, [&] {
     auto& filter = from_handle<FusedFilter>(handle, FusedFilter::kKind);
     timed("backward", filter, call.batch, [&] { filter.apply_backward(call); });
+    if (!nan_check_wanted()) return;
+    for (size_t k = 0; call.in_delta && k < call.inputs; ++k) {
+      const bool sample = filter.is_sample(k);
+      check_gradient(filter, call.in_delta[k], "in_delta", sample ? call.batch : 1,
+                     sample && call.in_delta_stride ? call.in_delta_stride[k] : 0);
+    }
+    for (size_t k = 0; call.parameter_deltas && k < filter.parameters(); ++k) {
+      check_gradient(filter, call.parameter_deltas[k], "delta_parameters");
+    }
   });
 }
 

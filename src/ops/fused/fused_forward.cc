@@ -148,7 +148,7 @@ void FusedFilter::apply(size_t batch, size_t inputs, const void* const* in, cons
   if (inputs != shape_.inputs()) {
     fail_invalid("%s: number_of_inputs is %zu, expected %zu", kOp, inputs, shape_.inputs());
   }
-  if (!in) fail_invalid("%s: in is NULL", kOp);
+  if (!in) fail_invalid("%s: in is NULL, expected the inputs", kOp);
   out_stride = output_batch_stride(out_stride, batch, y, kOp, "out_stride");
   if (training && quantization_) {
     fail_unsupported("%s: training is true, but the second stage is a quantizer; it takes false", kOp);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/core/batch_pair.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 
 namespace bnns {
@@ -81,7 +82,8 @@ void sort_by_values(GatherAxes* axes) {
 GatherAction scatter_action(BNNSReduceFunction function, const char* op) {
   if (function == BNNSReduceFunctionNone) return GatherAction::scatter;
   if (function == BNNSReduceFunctionSum) return GatherAction::scatter_sum;
-  fail_unsupported("%s: op is %u, expected 15 (None: overwrite) or 6 (Sum)", op, static_cast<unsigned>(function));
+  fail_unsupported("%s: op is %s, expected BNNSReduceFunctionNone (overwrite) or BNNSReduceFunctionSum", op,
+                   enum_text(function).text);
 }
 
 GatherProblem make_gather_problem(GatherAction action, size_t axis, const BNNSNDArrayDescriptor* input,

@@ -25,7 +25,7 @@ IndexList input_indices(const Tensor& t, const char* field, uint8_t feature) {
 }  // namespace
 
 ProductProblem make_gram_problem(const BNNSLayerParametersGram* layer) {
-  if (!layer) fail_invalid("%s: layer_params is NULL", kOp);
+  if (!layer) fail_invalid("%s: layer_params is NULL, expected a BNNSLayerParametersGram", kOp);
   ProductProblem p;
   p.op = kOp;
   p.kind = FilterKind::gram;

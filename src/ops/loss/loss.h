@@ -147,4 +147,7 @@ class LossFilter final : public Filter {
   Elements x_lens_, weight_lens_, out_lens_;
 };
 
+// The note about a call whose in_delta is not the derivative of what it writes, or whose weights are not used.
+void note_loss(const LossFilter& filter, const LossCall& call) noexcept;
+
 }  // namespace bnns

@@ -1,6 +1,7 @@
 // The C entry points of losses.
 
 #include "bnns/bnns.h"
+#include "src/core/nan_check.h"
 #include "src/ops/loss/loss.h"
 
 using namespace bnns;
@@ -19,6 +20,13 @@ int BNNSLossFilterApplyBatch(BNNSFilter handle, size_t batch, const void* in, si
     const LossFilter& filter = from_handle<LossFilter>(handle, FilterKind::loss);
     const LossCall call{batch, in, in_stride, labels, labels_stride, weights, weights_size, in_delta, in_delta_stride};
     timed("apply", filter, batch, [&] { filter.forward(call, out); });
+    if (notes_wanted()) note_loss(filter, call);
+    if (!nan_check_wanted() || batch == 0) return;
+    const LossProblem& p = filter.problem();
+    Tensor values = vector_tensor(p.reduced() ? 1 : batch * p.terms(), out);
+    values.type = p.out_type;
+    check_written(filter, Note::forward_nan, "out", values, out);
+    check_gradient(filter, in_delta, "in_delta", batch, in_delta_stride);
   });
 }
 
@@ -30,5 +38,7 @@ int BNNSLossFilterApplyBackwardBatch(BNNSFilter handle, size_t batch, const void
     const LossFilter& filter = from_handle<LossFilter>(handle, FilterKind::loss);
     const LossCall call{batch, in, in_stride, labels, labels_stride, weights, weights_size, in_delta, in_delta_stride};
     timed("backward", filter, batch, [&] { filter.backward(call, out_delta, out_delta_stride); });
+    if (notes_wanted()) note_loss(filter, call);
+    if (nan_check_wanted()) check_gradient(filter, in_delta, "in_delta", batch, in_delta_stride);
   });
 }

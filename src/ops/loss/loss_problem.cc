@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "src/core/checked.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/ops/loss/loss.h"
 
@@ -95,9 +96,9 @@ void read_yolo(const BNNSLayerParametersLossYolo& layer, LossProblem* p) {
   if (grid.box < 5) {
     fail_invalid("%s: anchor_box_size is %zu, expected at least 5 = x, y, w, h and confidence", kOp, grid.box);
   }
-  size_t count = checked_mul(grid.rows, grid.columns, "number_of_grid_rows * number_of_grid_columns");
-  count = checked_mul(count, grid.anchors, "number_of_anchor_boxes");
-  count = checked_mul(count, grid.box, "anchor_box_size");
+  size_t count = checked_mul(grid.rows, grid.columns, "loss: number_of_grid_rows and number_of_grid_columns");
+  count = checked_mul(count, grid.anchors, "loss: number_of_anchor_boxes and the grid");
+  count = checked_mul(count, grid.box, "loss: anchor_box_size and the boxes of the grid");
   if (count != p->x.count) {
     fail_invalid("%s: i_desc has %zu elements, expected %zu = %zu rows * %zu columns * %zu anchors * %zu values", kOp,
                  p->x.count, count, grid.rows, grid.columns, grid.anchors, grid.box);
@@ -142,10 +143,10 @@ LossProblem make_loss_problem(const void* layer_params) {
   p.function = base.function;
   p.reduction = base.reduction;
   if (!function_name(p.function)) {
-    fail_invalid("%s: function is %u, which is no BNNSLossFunction", kOp, static_cast<unsigned>(p.function));
+    fail_invalid("%s: function is %s", kOp, enum_text(p.function).text);
   }
   if (!reduction_name(p.reduction)) {
-    fail_invalid("%s: reduction is %u, which is no BNNSLossReductionFunction", kOp, static_cast<unsigned>(p.reduction));
+    fail_invalid("%s: reduction is %s", kOp, enum_text(p.reduction).text);
   }
   p.x = resolve(base.i_desc, kOp, "i_desc");
   p.x.data = nullptr;

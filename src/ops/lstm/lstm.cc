@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "src/core/checked.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/core/overlap.h"
 
@@ -99,8 +100,8 @@ LstmView make_lstm_view(const BNNSNDArrayDescriptor& d, std::initializer_list<Ls
   }
   const size_t rank = layout_rank(filled.layout);
   if (rank != SIZE_MAX && !is_orderly(filled.layout)) {
-    fail_invalid("%s: %s.layout is 0x%x, expected SNE, NSE, Vector, RowMajorMatrix, ImageCHW or a generic layout",
-                 kLstm, field, static_cast<unsigned>(d.layout));
+    fail_invalid("%s: %s.layout is %s, expected SNE, NSE, Vector, RowMajorMatrix, ImageCHW or a generic layout", kLstm,
+                 field, enum_text(d.layout).text);
   }
   if (rank != SIZE_MAX) inherit_sizes(&filled, rank, axes);
   const Tensor t = resolve_with_data(filled, kLstm, field);
@@ -207,7 +208,11 @@ LstmProblem make_lstm_sizes(const BNNSLayerParametersLSTM* layer) {
   check_size(p.L, "num_layers"), check_size(p.T, "seq_len");
   constexpr uint32_t kKnown = BNNSLayerFlagsLSTMBidirectional | BNNSLayerFlagsLSTMDefaultActivations;
   if (layer->lstm_flags & ~kKnown) {
-    fail_invalid("%s: lstm_flags is 0x%x, expected bits of 0x%x", kLstm, layer->lstm_flags, kKnown);
+    fail_invalid(
+        "%s: lstm_flags is 0x%x, expected BNNSLayerFlagsLSTMBidirectional (0x1), BNNSLayerFlagsLSTMDefaultActivations "
+        "(0x2), "
+        "both or 0",
+        kLstm, layer->lstm_flags);
   }
   p.D = layer->lstm_flags & BNNSLayerFlagsLSTMBidirectional ? 2 : 1;
   if (!(layer->dropout >= 0 && layer->dropout < 1)) {
@@ -215,11 +220,16 @@ LstmProblem make_lstm_sizes(const BNNSLayerParametersLSTM* layer) {
   }
   p.dropout = layer->dropout;
   // Every product of extents below is a part of this one, times at most 64 bytes.
-  size_t all = checked_mul(p.T, p.B, "seq_len * batch_size");
-  all = checked_mul(all, checked_add(p.I, checked_mul(16, p.H, "hidden_size"), "input_size"), "the sequences");
-  checked_mul(checked_mul(all, checked_mul(p.L, p.D, "num_layers"), "the layers"), 64, "the training cache");
-  size_t weights = checked_mul(p.H, checked_add(p.I, checked_mul(4, p.H, "hidden_size"), "input_size"), "the weights");
-  checked_mul(checked_mul(weights, p.L, "the weights"), 64, "the weights");
+  size_t all = checked_mul(p.T, p.B, "lstm: seq_len and batch_size");
+  all =
+      checked_mul(all, checked_add(p.I, checked_mul(16, p.H, "lstm: hidden_size"), "lstm: input_size and hidden_size"),
+                  "lstm: seq_len, batch_size, input_size and hidden_size");
+  checked_mul(checked_mul(all, checked_mul(p.L, p.D, "lstm: num_layers"), "lstm: num_layers and seq_len"), 64,
+              "lstm: num_layers, seq_len, batch_size, input_size and hidden_size");
+  size_t weights =
+      checked_mul(p.H, checked_add(p.I, checked_mul(4, p.H, "lstm: hidden_size"), "lstm: input_size and hidden_size"),
+                  "lstm: input_size and hidden_size");
+  checked_mul(checked_mul(weights, p.L, "lstm: num_layers and hidden_size"), 64, "lstm: num_layers and hidden_size");
   for (size_t k = 0; k < kGates; ++k) {
     if (layer->lstm_flags & BNNSLayerFlagsLSTMDefaultActivations) {
       p.gate[k].function = k == kCandidate ? BNNSActivationFunctionTanh : BNNSActivationFunctionSigmoid;

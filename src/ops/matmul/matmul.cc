@@ -43,7 +43,7 @@ void bind_matrices(ProductProblem* p, bool trans_a, bool trans_b, const char* a,
 }  // namespace
 
 ProductProblem make_matmul_problem(const BNNSLayerParametersBroadcastMatMul* layer) {
-  if (!layer) fail_invalid("%s: layer_params is NULL", kOp);
+  if (!layer) fail_invalid("%s: layer_params is NULL, expected a BNNSLayerParametersBroadcastMatMul", kOp);
   if (layer->a_is_weights && layer->b_is_weights) {
     fail_invalid("%s: a_is_weights and b_is_weights are both true, expected one input at least", kOp);
   }

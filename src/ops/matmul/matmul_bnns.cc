@@ -6,6 +6,7 @@
 
 #include "src/core/checked.h"
 #include "src/core/memory.h"
+#include "src/core/nan_check.h"
 #include "src/core/parallel.h"
 #include "src/ops/matmul/matmul.h"
 
@@ -49,6 +50,8 @@ struct DirectMatmul {
     const CallTimer timer("apply");
     multiply(workspace);
     if (timer.active()) timer.finish(problem.text(), 1);
+    if (nan_check_wanted())
+      check_written(problem.text(), "output", problem.tensor[kSideC], problem.tensor[kSideC].data);
   }
 
  private:

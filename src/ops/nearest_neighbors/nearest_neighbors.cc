@@ -7,6 +7,7 @@
 
 #include "src/core/checked.h"
 #include "src/core/convert.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/core/parallel.h"
 
@@ -22,15 +23,19 @@ NearestNeighbors::NearestNeighbors(const Options& options, size_t capacity, size
                                    BNNSDataType type)
     : options_(options), capacity_(capacity), features_(features), neighbors_(neighbors), type_(type) {
   if (type != BNNSDataTypeFloat32 && type != BNNSDataTypeFloat16) {
-    fail_unsupported("%s: data_type is 0x%x, expected Float32 or Float16", kOp, static_cast<unsigned>(type));
+    fail_unsupported("%s: data_type is %s, expected BNNSDataTypeFloat32 or BNNSDataTypeFloat16", kOp,
+                     enum_text(type).text);
   }
   if (capacity == 0 || capacity > INT_MAX) {
     fail_invalid("%s: max_n_samples is %zu, expected 1 to %d", kOp, capacity, INT_MAX);
   }
   if (features == 0) fail_invalid("%s: n_features is 0, expected at least 1", kOp);
   if (neighbors == 0) fail_invalid("%s: n_neighbors is 0, expected at least 1", kOp);
-  const size_t values = checked_mul(capacity, features, kOp);
-  samples_ = Buffer(options, checked_mul(values, sizeof(float), kOp), "the samples");
+  size_t bytes;
+  if (__builtin_mul_overflow(capacity * sizeof(float), features, &bytes)) {
+    fail_invalid("%s: n_features is %zu, too large: %zu samples of it exceed 64 bits", kOp, features, capacity);
+  }
+  samples_ = Buffer(options, bytes, "the samples");
 }
 
 void NearestNeighbors::load(size_t n, const void* samples) {

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "src/core/checked.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/core/inline_buffer.h"
 #include "src/core/overlap.h"
@@ -40,9 +41,8 @@ Tensor resolve_float(const BNNSNDArrayDescriptor* d, const char* op, const char*
 void check_same_shape(const Tensor& t, const Tensor& like, const char* op, const char* field) {
   const bool comparable = t.layout == like.layout || (is_generic(t.layout) && is_generic(like.layout));
   if (!comparable || t.rank != like.rank || !std::equal(t.size, t.size + t.rank, like.size)) {
-    fail_invalid("%s: %s is %s with layout 0x%x, expected the shape %s and layout 0x%x of src", op, field,
-                 t.text().c_str(), static_cast<unsigned>(t.layout), like.text().c_str(),
-                 static_cast<unsigned>(like.layout));
+    fail_invalid("%s: %s is %s with layout %s, expected the shape %s and layout %s of src", op, field, t.text().c_str(),
+                 enum_text(t.layout).text, like.text().c_str(), enum_text(like.layout).text);
   }
 }
 
@@ -66,7 +66,7 @@ void check_max_norm(float max_norm, const char* op) {
 }
 
 void check_norm_type(BNNSNormType type, const char* op) {
-  if (type != BNNSL2Norm) fail_invalid("%s: norm_type is %u, expected BNNSL2Norm = 1", op, static_cast<unsigned>(type));
+  if (type != BNNSL2Norm) fail_invalid("%s: norm_type is %s, expected BNNSL2Norm", op, enum_text(type).text);
 }
 
 // y = factor * x over whole tensors of one shape.
@@ -90,8 +90,7 @@ Tensor resolve_entry(const BNNSNDArrayDescriptor* d, const char* op, const char*
 // Kernel axes of these layouts run backwards in memory; norms that keep them would come out in reverse.
 void check_not_rotated(const Tensor& t, const char* op, const char* field) {
   if (t.layout == BNNSDataLayoutConvolutionWeightsOIHrWr || t.layout == BNNSDataLayoutConvolutionWeightsIOHrWr) {
-    fail_unsupported("%s: %s.layout is stored rotated (0x%x): not offered here", op, field,
-                     static_cast<unsigned>(t.layout));
+    fail_unsupported("%s: %s.layout is %s, stored rotated: not offered here", op, field, enum_text(t.layout).text);
   }
 }
 
@@ -199,7 +198,8 @@ void clip_by_global_norm(BNNSNDArrayDescriptor* const* dest, const BNNSNDArrayDe
   if (!dest) fail_invalid("%s: dest is NULL, expected %zu descriptors", op, count);
   if (!src) fail_invalid("%s: src is NULL, expected %zu descriptors", op, count);
 
-  InlineBuffer<Extent, 2 * kInlineTensors> extents(Options{}, checked_mul(count, 2, op), "the list of tensors");
+  InlineBuffer<Extent, 2 * kInlineTensors> extents(Options{}, checked_mul(count, 2, "clip_by_global_norm: count"),
+                                                   "the list of tensors");
   size_t used = 0;
   for (size_t i = 0; i < count; ++i) {
     const Tensor x = resolve_entry(src[i], op, "src", i), y = resolve_entry(dest[i], op, "dest", i);

@@ -7,6 +7,7 @@
 
 #include "src/core/checked.h"
 #include "src/core/elements.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/ops/normalization/normalization_kernels.h"
 
@@ -26,15 +27,16 @@ NormalizationKind read_kind(BNNSFilterType type) {
     case BNNSGroupNorm:
       return NormalizationKind::group;
     default:
-      fail_invalid("%s: normType is %u, expected BNNSBatchNorm, BNNSInstanceNorm, BNNSLayerNorm or BNNSGroupNorm", kOp,
-                   static_cast<unsigned>(type));
+      fail_invalid("%s: normType is %s, expected BNNSBatchNorm, BNNSInstanceNorm, BNNSLayerNorm or BNNSGroupNorm", kOp,
+                   enum_text(type).text);
   }
 }
 
 Tensor read_data(const BNNSNDArrayDescriptor& d, const char* field) {
   const Tensor t = resolve(d, kOp, field);
   if (t.layout != BNNSDataLayoutImageCHW && t.layout != BNNSDataLayoutVector) {
-    fail_invalid("%s: %s.layout is 0x%x, expected ImageCHW or Vector", kOp, field, static_cast<unsigned>(t.layout));
+    fail_invalid("%s: %s.layout is %s, expected BNNSDataLayoutImageCHW or BNNSDataLayoutVector", kOp, field,
+                 enum_text(t.layout).text);
   }
   if (!is_float(t.type)) {
     fail_unsupported("%s: %s has type %s; data are f32, f16 or bf16", kOp, field, type_name(t.type));
@@ -73,11 +75,11 @@ Tensor read_parameter(const BNNSNDArrayDescriptor& d, size_t count, const char* 
 }
 
 Tensor read_moving(const BNNSNDArrayDescriptor& d, size_t channels, const char* field) {
-  const Tensor t = read_parameter(d, channels, "channels", field);
-  if (t.count != 0 && !t.is(BNNSDataTypeFloat32)) {
-    fail_unsupported("%s: %s has type %s; moving statistics are f32", kOp, field, type_name(t.type));
+  if (!is_absent(d) && d.data_type != BNNSDataTypeFloat32) {
+    fail_unsupported("%s: %s.data_type is %s; moving statistics are BNNSDataTypeFloat32, whatever the data are", kOp,
+                     field, enum_text(d.data_type).text);
   }
-  return t;
+  return read_parameter(d, channels, "channels", field);
 }
 
 const char* affine_meaning(const NormalizationProblem& p) {
@@ -247,8 +249,10 @@ void NormalizationParameters::update_moving(float momentum, const double* mean, 
 }
 
 void NormalizationState::begin(const NormalizationProblem& problem, size_t batch, const void* y) {
-  const size_t values = checked_mul(checked_mul(batch, problem.count(), "batch"), sizeof(float), "the training state");
-  const size_t sets = problem.sets(batch) * sizeof(float), room = checked_add(values, kAlignment, "the training state");
+  const size_t values = checked_mul(checked_mul(batch, problem.count(), "normalization: batch_size"), sizeof(float),
+                                    "normalization: batch_size");
+  const size_t sets = problem.sets(batch) * sizeof(float),
+               room = checked_add(values, kAlignment, "normalization: batch_size");
   const size_t affine = problem.kind == NormalizationKind::batch ? 2 * problem.channels * sizeof(float) : 0;
   Buffer new_values, new_rstd, new_affine;
   if (values_.bytes() < room) new_values = Buffer(options_, room, "the training state");

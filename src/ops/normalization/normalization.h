@@ -242,6 +242,7 @@ class NormalizationFilter final : public Filter {
   void apply(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride, bool training);
   void apply_backward(const NormalizationBackwardCall& call);
   std::string text() const override { return problem_.text(); }
+  const Tensor* result() const override { return &problem_.y; }
 
  private:
   NormalizationProblem problem_;

@@ -1,6 +1,7 @@
 // The C entry points of normalization filters.
 
 #include "bnns/bnns.h"
+#include "src/core/nan_check.h"
 #include "src/ops/normalization/normalization.h"
 
 using namespace bnns;
@@ -19,6 +20,7 @@ int BNNSNormalizationFilterApplyBatch(BNNSFilter handle, size_t batch, const voi
     auto& filter = from_handle<NormalizationFilter>(handle, NormalizationFilter::kKind);
     timed(training ? "train" : "apply", filter, batch,
           [&] { filter.apply(batch, in, in_stride, out, out_stride, training); });
+    if (nan_check_wanted()) check_forward_result(filter, batch, out, out_stride);
   });
 }
 
@@ -32,5 +34,9 @@ int BNNSNormalizationFilterApplyBackwardBatch(BNNSFilter handle, size_t batch, B
     const NormalizationBackwardCall call{batch,     in_delta,         in_delta_stride, out,        out_stride,
                                          out_delta, out_delta_stride, beta_delta,      gamma_delta};
     timed("backward", filter, batch, [&] { filter.apply_backward(call); });
+    if (!nan_check_wanted()) return;
+    check_gradient(filter, in_delta, "in_delta", batch, in_delta_stride);
+    check_gradient(filter, beta_delta, "beta_delta");
+    check_gradient(filter, gamma_delta, "gamma_delta");
   });
 }

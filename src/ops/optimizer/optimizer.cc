@@ -3,11 +3,14 @@
 #include "src/ops/optimizer/optimizer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "src/core/checked.h"
 #include "src/core/error.h"
 #include "src/core/inline_buffer.h"
+#include "src/core/nan_check.h"
+#include "src/core/notes.h"
 #include "src/core/overlap.h"
 #include "src/core/parallel.h"
 #include "src/core/tensor.h"
@@ -92,7 +95,7 @@ void check_tensors(const OptimizerProblem& problem, size_t n, BNNSNDArrayDescrip
       extents[extent++] = Extent(e.slice.state[s], bytes, "accumulators", k, true);
     }
     e.first = total;
-    total = checked_add(total, count, kOp);
+    total = checked_add(total, count, "optimizer: elements of parameters");
   }
   check_extents(extents, extent, kOp);
 }
@@ -152,6 +155,23 @@ size_t thread_work(UpdateRule rule, size_t elements) {
   return rule >= UpdateRule::adam ? elements : elements / 2;
 }
 
+// ---- what is said about a step ----------------------------------------------------------------------------------
+
+void give_notes(const OptimizerProblem& problem, const Entry* entries, size_t n) noexcept {
+  static std::atomic<bool> said{false};
+  if (problem.gradient_scale == 0 && !said.exchange(true, std::memory_order_relaxed)) {
+    note("%s: gradient_scale is 0, so that nothing is learnt from gradients; 1 takes them as they are", kOp);
+  }
+  for (size_t i = 0; i < n; ++i) note_copied_parameter(entries[i].slice.w, entries[i].slice.n * sizeof(float), i);
+}
+
+void check_parameters(const OptimizerProblem& problem, const Entry* entries, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    const Tensor w = vector_tensor(entries[i].slice.n, entries[i].slice.w);
+    check_written("optimizer " + problem.text(), ListName("parameters", i).text, w, w.data);
+  }
+}
+
 }  // namespace
 
 GradientScale split_scale(double factor) {
@@ -167,7 +187,8 @@ void optimizer_step(const OptimizerProblem& problem, size_t n, BNNSNDArrayDescri
   InlineBuffer<Entry, kInlineTensors> entries(options, n, "the list of parameters");
   {
     const size_t tensors = 2 + problem.states;
-    InlineBuffer<Extent, kInlineTensors * 4> extents(options, checked_mul(n, tensors, kOp), "the list of tensors");
+    InlineBuffer<Extent, kInlineTensors * 4> extents(
+        options, checked_mul(n, tensors, "optimizer: number_of_parameters"), "the list of tensors");
     check_tensors(problem, n, parameters, gradients, accumulators, entries.data(), extents.data());
   }
   set_scales(problem, n, options.n_threads, entries.data());
@@ -180,6 +201,8 @@ void optimizer_step(const OptimizerProblem& problem, size_t n, BNNSNDArrayDescri
     const size_t begin = task * chunk, end = std::min(total, begin + chunk);
     update_chunk(problem, entries.data(), n, begin, end);
   });
+  if (notes_wanted()) give_notes(problem, entries.data(), n);
+  if (nan_check_wanted()) check_parameters(problem, entries.data(), n);
 }
 
 }  // namespace bnns

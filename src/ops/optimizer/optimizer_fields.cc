@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/ops/optimizer/optimizer.h"
 
@@ -65,8 +66,7 @@ void read_common(OptimizerProblem* p, const Fields& f, bool decoupled) {
       p->regularization = Regularization::l2;
       break;
     default:
-      fail_invalid("%s: regularization_func is %u, which is no BNNSOptimizerRegularizationFunction", kOp,
-                   static_cast<unsigned>(f.regularization_func));
+      fail_invalid("%s: regularization_func is %s", kOp, enum_text(f.regularization_func).text);
   }
   if (decoupled) {
     p->regularization = Regularization::none;
@@ -91,8 +91,7 @@ void read_common(OptimizerProblem* p, const Fields& f, bool decoupled) {
         read_clip_norm(p, Clipping::global_norm, f.clip_gradients_max_norm, f.clip_gradients_use_norm);
         break;
       default:
-        fail_invalid("%s: clipping_func is %u, which is no BNNSOptimizerClippingFunction", kOp,
-                     static_cast<unsigned>(f.clipping_func));
+        fail_invalid("%s: clipping_func is %s", kOp, enum_text(f.clipping_func).text);
     }
   } else if (f.clip_gradients) {
     read_clip_range(p, f.clip_gradients_min, f.clip_gradients_max);
@@ -114,8 +113,7 @@ OptimizerProblem read_sgd(const void* fields) {
   check_finite(f.momentum, "momentum");
   const auto variant = f.sgd_momentum_variant;
   if (variant != BNNSSGDMomentumVariant0 && variant != BNNSSGDMomentumVariant1 && variant != BNNSSGDMomentumVariant2) {
-    fail_invalid("%s: sgd_momentum_variant is %u, which is no BNNSOptimizerSGDMomentumVariant", kOp,
-                 static_cast<unsigned>(variant));
+    fail_invalid("%s: sgd_momentum_variant is %s", kOp, enum_text(variant).text);
   }
   if (f.momentum == 0) return p;  // the three variants are then the same, without a velocity
   p.states = 1;
@@ -179,7 +177,7 @@ OptimizerProblem read_rmsprop(const void* fields) {
 }  // namespace
 
 OptimizerProblem make_optimizer_problem(BNNSOptimizerFunction function, const void* fields) {
-  if (!fields) fail_invalid("%s: OptimizerAlgFields is NULL", kOp);
+  if (!fields) fail_invalid("%s: OptimizerAlgFields is NULL, expected the fields of the function", kOp);
   using SgdClip = BNNSOptimizerSGDMomentumWithClippingFields;
   using AdamClip = BNNSOptimizerAdamWithClippingFields;
   using Adam = BNNSOptimizerAdamFields;
@@ -209,7 +207,7 @@ OptimizerProblem make_optimizer_problem(BNNSOptimizerFunction function, const vo
     case BNNSOptimizerFunctionRMSPropWithClipping:
       return read_rmsprop<BNNSOptimizerRMSPropWithClippingFields>(fields);
   }
-  fail_invalid("%s: function is %u, which is no BNNSOptimizerFunction", kOp, static_cast<unsigned>(function));
+  fail_invalid("%s: function is %s", kOp, enum_text(function).text);
 }
 
 std::string OptimizerProblem::text() const {

@@ -4,6 +4,7 @@
 
 #include "src/core/batch_pair.h"
 #include "src/core/checked.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 
 namespace bnns {
@@ -26,8 +27,7 @@ PaddingProblem make_padding_problem(const BNNSLayerParametersPadding* layer) {
   check_plain(p.y, kOp, "o_desc");
   p.mode = layer->padding_mode;
   if (p.mode != BNNSPaddingModeConstant && p.mode != BNNSPaddingModeReflect && p.mode != BNNSPaddingModeSymmetric) {
-    fail_invalid("%s: padding_mode is %u, expected 0 (constant), 1 (reflect) or 2 (symmetric)", kOp,
-                 static_cast<unsigned>(p.mode));
+    fail_invalid("%s: padding_mode is %s", kOp, enum_text(p.mode).text);
   }
   if (p.y.rank != p.x.rank) {
     fail_invalid("%s: o_desc has rank %zu, expected %zu as i_desc", kOp, p.y.rank, p.x.rank);
@@ -40,7 +40,13 @@ PaddingProblem make_padding_problem(const BNNSLayerParametersPadding* layer) {
     p.before[k] = layer->padding_size[k][0];
     p.after[k] = layer->padding_size[k][1];
     const size_t extent = p.x.size[k];
-    const size_t want = checked_add(checked_add(extent, p.before[k], "padding_size"), p.after[k], "padding_size");
+    for (size_t side : {0, 1}) {
+      if (layer->padding_size[k][side] > p.y.size[k]) {  // so that no sum below wraps
+        fail_invalid("%s: padding_size[%zu][%zu] is %zu, expected at most %zu = o_desc.size[%zu]", kOp, k, side,
+                     layer->padding_size[k][side], p.y.size[k], k);
+      }
+    }
+    const size_t want = p.before[k] + extent + p.after[k];
     if (p.y.size[k] != want) {
       fail_invalid("%s: o_desc.size[%zu] is %zu, expected %zu = %zu + %zu + %zu", kOp, k, p.y.size[k], want,
                    p.before[k], extent, p.after[k]);
@@ -78,7 +84,7 @@ PaddingFilter::PaddingFilter(const Options& options, const PaddingProblem& probl
   for (size_t k = 0; k < problem.x.rank; ++k) {
     if (problem.before[k] == 0 && problem.after[k] == 0) continue;
     const size_t out = problem.y.size[k];
-    const Buffer taps(options, checked_mul(out, sizeof(Tap), kOp), "the taps of padding");
+    const Buffer taps(options, checked_mul(out, sizeof(Tap), "padding: o_desc.size"), "the taps of padding");
     for (size_t o = 0; o < out; ++o) {
       taps.as<Tap>()[o] = Tap{padding_source(problem.mode, problem.x.size[k], problem.before[k], o), 0};
     }

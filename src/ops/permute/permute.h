@@ -29,6 +29,7 @@ class PermuteFilter final : public Filter {
   // in, out and their strides are not looked at; in_delta may be absent.
   void backward(const BackwardCall& call) override;
   std::string text() const override { return problem_.text(); }
+  const Tensor* result() const override { return &problem_.y; }
 
  private:
   PermuteProblem problem_;

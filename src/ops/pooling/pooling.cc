@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
+#include "src/core/notes.h"
 
 namespace bnns {
 namespace {
@@ -35,7 +37,7 @@ int64_t checked_number(size_t value, const char* field, size_t least) {
 Tensor resolve_image(const BNNSNDArrayDescriptor& d, const char* field) {
   const Tensor t = resolve(d, kOp, field);
   if (t.layout != BNNSDataLayoutImageCHW) {
-    fail_invalid("%s: %s.layout is 0x%x, expected ImageCHW", kOp, field, static_cast<unsigned>(t.layout));
+    fail_invalid("%s: %s.layout is %s, expected BNNSDataLayoutImageCHW", kOp, field, enum_text(t.layout).text);
   }
   if (!is_float(t.type)) {
     fail_unsupported("%s: %s has type %s; images are f32, f16 or bf16", kOp, field, type_name(t.type));
@@ -64,6 +66,15 @@ PoolingAxis make_axis(size_t in, size_t out, size_t kernel, size_t stride, size_
         kOp, names.size, out, static_cast<long long>((padded - 1) / axis.stride + 1), in, before, after,
         static_cast<long long>(axis.stride));
   }
+  const int64_t reach = (axis.kernel - 1) * axis.dilation + 1, end = (axis.out - 1) * axis.stride + reach;
+  if (padded - end >= axis.stride && notes_wanted()) {
+    note(
+        "%s: %s: %lld of %lld pixels with padding are not read: %zu windows of %zu taps with %s %lld end before; a "
+        "larger "
+        "stride is missing, or the small image could be %lld",
+        kOp, names.size, static_cast<long long>(padded - end), static_cast<long long>(padded), out, kernel,
+        names.stride, static_cast<long long>(axis.stride), static_cast<long long>((padded - reach) / axis.stride + 1));
+  }
   if (axis.out == 1) axis.stride = 1;  // one window: the step to the next does not matter
   if (!count_padding) axis.counted = {0, axis.in};
   return axis;
@@ -81,7 +92,7 @@ PoolingFunction read_function(BNNSPoolingFunction function) {
     case BNNSPoolingFunctionUnMax:
       return PoolingFunction::unmax;
   }
-  fail_invalid("%s: pooling_function is %u, which is no BNNSPoolingFunction", kOp, static_cast<unsigned>(function));
+  fail_invalid("%s: pooling_function is %s", kOp, enum_text(function).text);
 }
 
 // Offsets of maxima within a window are 32-bit.
@@ -98,7 +109,7 @@ void check_window_span(const PoolingGeometry& g) {
 }  // namespace
 
 PoolingLayer make_pooling_layer(const BNNSLayerParametersPooling* layer) {
-  if (!layer) fail_invalid("%s: layer_params is NULL", kOp);
+  if (!layer) fail_invalid("%s: layer_params is NULL, expected a BNNSLayerParametersPooling", kOp);
   PoolingLayer p;
   p.problem.function = read_function(layer->pooling_function);
   p.x = resolve_image(layer->i_desc, "i_desc");

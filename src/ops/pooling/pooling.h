@@ -54,6 +54,7 @@ class PoolingFilter final : public Filter {
                const PoolingIndices& indices);
   void backward(const BackwardCall& call, const PoolingIndices& indices);
   std::string text() const override { return layer_.text(); }
+  const Tensor* result() const override { return &layer_.y; }
 
  private:
   IndexPlanes check_indices(const PoolingIndices& indices, size_t batch, bool written, size_t* bytes) const;

@@ -7,6 +7,7 @@
 
 #include "src/core/checked.h"
 #include "src/core/elements.h"
+#include "src/core/enum_name.h"
 #include "src/core/parallel.h"
 #include "src/ops/pooling/pooling.h"
 #include "src/ops/pooling/pooling_stage.h"
@@ -91,8 +92,8 @@ IndexPlanes PoolingFilter::check_indices(const PoolingIndices& indices, size_t b
   // beyond every plane that passes here: the kernels know unsigned indices alone.
   const bool narrow = indices.type == BNNSDataTypeUInt32 || indices.type == BNNSDataTypeInt32;
   if (!narrow && indices.type != BNNSDataTypeUInt64 && indices.type != BNNSDataTypeInt64) {
-    fail_invalid("%s: indices_data_type is 0x%x, expected UInt32, UInt64, Int32 or Int64", kOp,
-                 static_cast<unsigned>(indices.type));
+    fail_invalid("%s: indices_data_type is %s, expected BNNSDataTypeUInt32, UInt64, Int32 or Int64", kOp,
+                 enum_text(indices.type).text);
   }
   const uint64_t largest = indices.type == BNNSDataTypeInt32 ? INT32_MAX : UINT32_MAX;
   if (narrow && static_cast<uint64_t>(g.x.in) * static_cast<uint64_t>(g.y.in) > largest) {

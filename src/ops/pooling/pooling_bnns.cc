@@ -4,6 +4,7 @@
 
 #include "bnns/bnns.h"
 #include "src/core/legacy.h"
+#include "src/core/nan_check.h"
 #include "src/ops/pooling/pooling.h"
 
 using namespace bnns;
@@ -23,6 +24,7 @@ int apply(const char* function, BNNSFilter handle, size_t batch, const void* in,
   return guarded_status(function, [&] {
     auto& filter = from_handle<PoolingFilter>(handle, PoolingFilter::kKind);
     timed("apply", filter, batch, [&] { filter.forward(batch, in, in_stride, out, out_stride, indices); });
+    if (nan_check_wanted()) check_forward_result(filter, batch, out, out_stride);
   });
 }
 
@@ -31,6 +33,7 @@ int apply_backward(const char* function, BNNSFilter handle, const BackwardCall& 
   return guarded_status(function, [&] {
     auto& filter = from_handle<PoolingFilter>(handle, PoolingFilter::kKind);
     timed("backward", filter, call.batch, [&] { filter.backward(call, indices); });
+    if (nan_check_wanted()) check_gradients(filter, call);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/core/checked.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 
 namespace bnns {
@@ -15,8 +16,8 @@ Tensor resolve_product_tensor(const BNNSNDArrayDescriptor& d, const char* op, co
     case BNNSDataLayoutConvolutionWeightsOIHrWr:
     case BNNSDataLayoutConvolutionWeightsIOHrWr:
     case BNNSDataLayoutConvolutionWeightsOIHW_Pack32:
-      fail_unsupported("%s: %s.layout is 0x%x; products take layouts with one stride per axis: copy it to OIHW", op,
-                       field, static_cast<unsigned>(t.layout));
+      fail_unsupported("%s: %s.layout is %s; products take layouts with one stride per axis: copy it to OIHW", op,
+                       field, enum_text(t.layout).text);
     default:
       break;
   }
@@ -61,7 +62,10 @@ void bind_indices(ProductProblem* p, const IndexList (&lists)[kSides], const cha
   // An extent of 1 has no stride worth knowing; one that broadcasts is not an index of that tensor at all.
   size_t terms = 1;  // so that sizes of scratch cannot wrap
   for (size_t i = 1; i < p->indices; ++i) {
-    terms = checked_mul(terms, p->extent[i], p->op);
+    if (__builtin_mul_overflow(terms, p->extent[i], &terms)) {
+      fail_invalid("%s: index %c is %zu in %s, too large: with the indices before it, more than 2^64 products", p->op,
+                   labels[i], p->extent[i], first_field[i]);
+    }
     for (size_t side = 0; side < kSides; ++side) {
       int8_t& axis = p->axis[side][i];
       if (axis >= 0 && p->tensor[side].size[axis] == 1) axis = -1;

@@ -102,6 +102,7 @@ class ProductFilter final : public Filter {
   void forward_two(const TwoInputCall& call) override;
   void backward_two(const TwoInputBackwardCall& call) override;
   std::string text() const override { return problem_.text(); }
+  const Tensor* result() const override { return &problem_.tensor[kSideC]; }
 
  private:
   // What a call gives for A or B: a sample's data, or the weights.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 
 namespace bnns {
@@ -98,8 +99,7 @@ QuantizationProblem make_quantization_problem(const BNNSLayerParametersQuantizat
   if (!layer) fail_invalid("%s: layer_params is NULL, expected a BNNSLayerParametersQuantization", kOp);
   QuantizationProblem p;
   if (layer->function != BNNSQuantizerFunctionQuantize && layer->function != BNNSQuantizerFunctionDequantize) {
-    fail_invalid("%s: function is %u, expected 0 (quantize) or 1 (dequantize)", kOp,
-                 static_cast<unsigned>(layer->function));
+    fail_invalid("%s: function is %s", kOp, enum_text(layer->function).text);
   }
   p.dequantize = layer->function == BNNSQuantizerFunctionDequantize;
   p.x = read_data(layer->i_desc, "i_desc");

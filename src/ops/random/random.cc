@@ -222,7 +222,7 @@ void fill_uniform_int(Generator& generator, const BNNSNDArrayDescriptor* desc, i
   }
   const IntegerRule rule = make_integer_rule(t.type, a, b);
   const size_t per_element = rule.wide() ? 2 : 1;
-  const WordStream stream = generator.take(checked_mul(t.count, per_element, "words of the fill"));
+  const WordStream stream = generator.take(checked_mul(t.count, per_element, "random: desc.size"));
   const Elements elements(t);
   // Elements narrower than a byte share bytes, which two tasks must not write at once: one thread.
   const size_t n_threads = type_bytes(t.type) == 0 ? 1 : generator.options().n_threads;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bnns/bnns.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/ops/random/random.h"
@@ -17,7 +18,7 @@ BNNSRandomGenerator make_generator(BNNSRandomGeneratorMethod method, const BNNSF
   static_assert(alignof(Generator) <= kAlignment);
   CallTimer timer("create");
   if (method != BNNSRandomGeneratorMethodAES_CTR) {
-    fail_invalid("random: method is %u, expected BNNSRandomGeneratorMethodAES_CTR", static_cast<unsigned>(method));
+    fail_invalid("random: method is %s, expected BNNSRandomGeneratorMethodAES_CTR", enum_text(method).text);
   }
   const Options options = read_options(parameters, "random");
   void* memory = allocate(options, sizeof(Generator), "the generator");

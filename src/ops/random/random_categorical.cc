@@ -12,6 +12,7 @@
 
 #include "src/core/checked.h"
 #include "src/core/elements.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/core/half.h"
 #include "src/core/parallel.h"
@@ -63,8 +64,8 @@ size_t index_stride(const Tensor& t, size_t axis) {
 void check_layout(const Tensor& t, const char* field) {
   if (t.layout == BNNSDataLayoutConvolutionWeightsOIHrWr || t.layout == BNNSDataLayoutConvolutionWeightsIOHrWr ||
       t.layout == BNNSDataLayoutConvolutionWeightsOIHW_Pack32) {
-    fail_unsupported("%s: %s.layout is 0x%x; rotated and packed weights hold no classes", kOp, field,
-                     static_cast<unsigned>(t.layout));
+    fail_unsupported("%s: %s.layout is %s; rotated and packed weights hold no classes", kOp, field,
+                     enum_text(t.layout).text);
   }
   if (!is_float(t.type)) {
     fail_invalid("%s: %s.data_type is %s, expected f32, f16 or bf16", kOp, field, type_name(t.type));

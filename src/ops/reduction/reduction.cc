@@ -8,6 +8,7 @@
 #include "src/core/batch_pair.h"
 #include "src/core/checked.h"
 #include "src/core/elements.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/ops/reduction/reduction_plan.h"
 
@@ -133,7 +134,8 @@ ReductionProblem make_reduction_problem(const BNNSLayerParametersReduction* laye
   p.function = layer->reduce_func;
   p.epsilon = layer->epsilon;
   if (static_cast<unsigned>(p.function) > BNNSReduceFunctionLogSum || p.function == BNNSReduceFunctionNone) {
-    fail_invalid("%s: reduce_func is %u, expected 0 to 14 or 16", kOp, static_cast<unsigned>(p.function));
+    fail_invalid("%s: reduce_func is %s, expected a function of BNNSReduceFunction other than None", kOp,
+                 enum_text(p.function).text);
   }
   p.x = resolve(layer->i_desc, kOp, "i_desc");
   p.y = resolve(layer->o_desc, kOp, "o_desc");

@@ -10,6 +10,7 @@
 #include "src/core/batch_pair.h"
 #include "src/core/checked.h"
 #include "src/core/elements.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/core/parallel.h"
 #include "src/ops/reduction/reduction_backward_rows.h"
@@ -92,8 +93,8 @@ Call check_call(const ReductionProblem& p, const BackwardCall& call) {
   Call c{p, call.batch, p.x, {}, {}, {}, {}};
   if (p.function == BNNSReduceFunctionArgMax || p.function == BNNSReduceFunctionArgMin ||
       p.function == BNNSReduceFunctionLogicalOr || p.function == BNNSReduceFunctionLogicalAnd) {
-    fail_unsupported("%s: indices and logical functions (reduce_func %u) have no gradient", kOp,
-                     static_cast<unsigned>(p.function));
+    fail_unsupported("%s: reduce_func is %s; indices and logical functions have no gradient", kOp,
+                     enum_text(p.function).text);
   }
   if (!is_float(p.x.type)) {
     fail_unsupported("%s: i_desc has type %s; only f32, f16 and bf16 have a gradient", kOp, type_name(p.x.type));

@@ -2,6 +2,7 @@
 
 #include "bnns/bnns.h"
 #include "src/core/error.h"
+#include "src/core/nan_check.h"
 #include "src/ops/reduction/reduction.h"
 
 BNNSFilter BNNSFilterCreateLayerReduction(const BNNSLayerParametersReduction* layer_params,
@@ -27,5 +28,6 @@ int BNNSDirectApplyReduction(const BNNSLayerParametersReduction* layer_params,
     bnns::ScratchShelf shelf(options);
     bnns::reduce_batch(p, 1, p.x.span, p.y.span, options.n_threads, shelf);
     if (timer.active()) timer.finish(p.text(), 1);
+    if (bnns::nan_check_wanted()) bnns::check_written(p.text(), "o_desc", p.y, p.y.data);
   });
 }

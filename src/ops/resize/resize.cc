@@ -4,6 +4,7 @@
 
 #include "src/core/batch_pair.h"
 #include "src/core/checked.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 
 namespace bnns {
@@ -43,7 +44,8 @@ ResizeProblem make_resize_problem(const BNNSLayerParametersResize* layer) {
   p.method = layer->method;
   p.align_corners = layer->align_corners;
   if (p.method != BNNSInterpolationMethodNearest && p.method != BNNSInterpolationMethodLinear) {
-    fail_invalid("%s: method is %u, expected 0 (nearest) or 1 (linear)", kOp, static_cast<unsigned>(p.method));
+    fail_invalid("%s: method is %s, expected BNNSInterpolationMethodNearest or BNNSInterpolationMethodLinear", kOp,
+                 enum_text(p.method).text);
   }
   p.x = resolve(layer->i_desc, kOp, "i_desc");
   p.y = resolve(layer->o_desc, kOp, "o_desc");
@@ -53,7 +55,13 @@ ResizeProblem make_resize_problem(const BNNSLayerParametersResize* layer) {
     fail_invalid("%s: o_desc has rank %zu, expected %zu as i_desc", kOp, p.y.rank, p.x.rank);
   }
   check_sizes(p);
-  for (size_t k = 0; k < p.x.rank; ++k) checked_mul(p.x.size[k], p.y.size[k], kOp);  // so that o * in cannot wrap
+  for (size_t k = 0; k < p.x.rank; ++k) {
+    size_t product;  // o * in below cannot wrap
+    if (__builtin_mul_overflow(p.x.size[k], p.y.size[k], &product)) {
+      fail_invalid("%s: i_desc.size[%zu] is %zu and o_desc.size[%zu] is %zu, too large: their product exceeds 64 bits",
+                   kOp, k, p.x.size[k], k, p.y.size[k]);
+    }
+  }
   const bool floats = is_float(p.x.type) && is_float(p.y.type);
   if (!floats && (p.method == BNNSInterpolationMethodLinear || !same_meaning(p.x, p.y))) {
     fail_unsupported("%s: i_desc is %s and o_desc %s; expected f32, f16 or bf16%s", kOp, type_name(p.x.type),
@@ -86,7 +94,7 @@ ResizeFilter::ResizeFilter(const Options& options, const ResizeProblem& problem)
   for (size_t k = 0; k < problem.x.rank; ++k) {
     const size_t in = problem.x.size[k], out = problem.y.size[k];
     if (in == out) continue;
-    const Buffer taps(options, checked_mul(out, sizeof(Tap), kOp), "the taps of resize");
+    const Buffer taps(options, checked_mul(out, sizeof(Tap), "resize: o_desc.size"), "the taps of resize");
     for (size_t o = 0; o < out; ++o) {
       taps.as<Tap>()[o] = resize_tap(problem.method, problem.align_corners, in, out, o);
     }

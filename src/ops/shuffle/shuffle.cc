@@ -1,6 +1,7 @@
 #include "src/ops/shuffle/shuffle.h"
 
 #include "src/core/batch_pair.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 
 namespace bnns {
@@ -12,8 +13,8 @@ Tensor read_operand(const BNNSNDArrayDescriptor* d, const char* field) {
   const Tensor t = resolve_with_data(d, kOp, field);
   check_plain(t, kOp, field);
   if (t.layout != BNNSDataLayout4DFirstMajor) {
-    fail_unsupported("%s: %s.layout is 0x%x, expected 4DFirstMajor {N, C, H, W}", kOp, field,
-                     static_cast<unsigned>(t.layout));
+    fail_unsupported("%s: %s.layout is %s, expected BNNSDataLayout4DFirstMajor {N, C, H, W}", kOp, field,
+                     enum_text(t.layout).text);
   }
   return t;
 }
@@ -45,7 +46,7 @@ size_t block_size(const Tensor& deep, const char* deep_name, const Tensor& space
 CopyProblem make_shuffle_problem(BNNSShuffleType type, const BNNSNDArrayDescriptor* input,
                                  const BNNSNDArrayDescriptor* output) {
   if (static_cast<unsigned>(type) > BNNSShuffleTypeSpaceToDepthNCHW) {
-    fail_invalid("%s: type is %u, expected 0 to 3", kOp, static_cast<unsigned>(type));
+    fail_invalid("%s: type is %s", kOp, enum_text(type).text);
   }
   CopyProblem p;
   p.from = read_operand(input, "input");

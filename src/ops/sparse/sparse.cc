@@ -6,6 +6,7 @@
 #include "src/core/batch_pair.h"
 #include "src/core/checked.h"
 #include "src/core/elements.h"
+#include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/ops/fully_connected/fully_connected_sparse.h"
 
@@ -42,8 +43,7 @@ void read_shape(SparsifyProblem* p, const BNNSNDArrayDescriptor* shape, const BN
       p->output_axis = 0;
       break;
     default:
-      fail_invalid("%s: in_dense_shape.layout is 0x%x, expected a matrix", p->op,
-                   static_cast<unsigned>(p->shape.layout));
+      fail_invalid("%s: in_dense_shape.layout is %s, expected a matrix", p->op, enum_text(p->shape.layout).text);
   }
   p->outputs = p->shape.size[p->output_axis];
   p->inputs = p->shape.size[1 - p->output_axis];

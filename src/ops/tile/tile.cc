@@ -71,7 +71,7 @@ void tile_backward(const BatchPair& p, const Options& options) {
   for (size_t k = 0; k < p.to.rank; ++k) {
     const size_t in = p.to.size[k], out = p.from.size[k];
     if (in == out) continue;
-    const Buffer taps(options, checked_mul(out, sizeof(Tap), kOp), "the taps of tile");
+    const Buffer taps(options, checked_mul(out, sizeof(Tap), "tile: out_delta.size"), "the taps of tile");
     for (size_t o = 0; o < out; ++o) taps.as<Tap>()[o] = Tap{static_cast<ptrdiff_t>(o % in), 0};
     tables.axis[k] = AxisTable(options, taps.as<Tap>(), in, out);
   }
