@@ -6,15 +6,23 @@
 //   FullyConnectedLayer layer({.input = x, .output = y, .weights = w});
 //   layer.apply(1, x, y);
 //
-// Layers and arrays own what they hold and can be moved. A refused call throws bnns::Error with the C library's reason;
+// Layers and arrays own what they hold and can be moved. Every call compares its arrays with the layer: type, elements
+// and batch. A refused call throws bnns::Error, which names the layer, the call and the reason;
 // bnns::make<Layer>({...}) gives an empty optional instead of a layer that was refused. docs/overlay.md lists every
 // Swift name with its C++ name.
 #pragma once
 
+// One line instead of hundreds. (-std=c++2a of older compilers has another number and is not enough.)
+#if __cplusplus < 202002L
+#error "<bnns/bnns.hpp> needs C++20: compile with -std=c++20 (the C headers, <bnns/bnns.h>, need C99 or C++11)"
+#else
+
 #include "overlay/activation.hpp"
+#include "overlay/arguments.hpp"
 #include "overlay/arithmetic.hpp"
 #include "overlay/array.hpp"
 #include "overlay/attention.hpp"
+#include "overlay/checks.hpp"
 #include "overlay/convolution.hpp"
 #include "overlay/error.hpp"
 #include "overlay/functions.hpp"
@@ -32,3 +40,5 @@
 #include "overlay/shape.hpp"
 #include "overlay/types.hpp"
 #include "overlay/unary_layers.hpp"
+
+#endif

@@ -180,7 +180,7 @@ TEST(OverlayFused, Refusals) {
   EXPECT_TRUE(refuses(kData, {"outputGradient", "no data"}, [&] {
     layer.applyBackward(kBatch, f.x[0], f.x[1], f.y, descriptor(f.k.out), f.dx[0], f.dx[1], f.slots);
   }));
-  EXPECT_TRUE(refuses(kData, {"generatingInputGradient", "no data"}, [&] {
+  EXPECT_TRUE(refuses(kData, {"generatingInputAGradient", "no data"}, [&] {
     layer.applyBackward(kBatch, f.x[0], f.x[1], f.y, f.dy, descriptor(f.k.inputs[0]), f.dx[1], f.slots);
   }));
   EXPECT_TRUE(refuses(kApply, {"BNNSFusedFilterApplyBackwardMultiInputBatch", "batch"},

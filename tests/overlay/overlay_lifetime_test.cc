@@ -138,9 +138,10 @@ TEST(OverlayLifetime, EveryLayer) {
   expect_lifetime<TensorContractionLayer>({.operation = "a_i, b_i -> o_i", .inputA = v, .inputB = v, .output = v},
                                           {.operation = "a_i, b_i", .inputA = v, .inputB = v, .output = v}, "operation",
                                           [&](auto& layer) { layer.apply(kBatch, x, x, y); });
+  NDArray products = output(Shape::matrixRowMajor(2, 2));
   expect_lifetime<GramLayer>({.input = image, .output = descriptor(Shape::matrixRowMajor(2, 2)), .alpha = 1},
                              {.input = image, .output = descriptor(Shape::matrixRowMajor(2, 3)), .alpha = 1}, "gram",
-                             picture);
+                             [&](auto& layer) { layer.apply(kBatch, xi, products); });
   expect_lifetime<DropoutLayer>({.input = v, .output = v, .rate = 0.5f, .seed = 1},
                                 {.input = v, .output = v, .rate = 1.5f, .seed = 1}, "rate", unary);
   expect_lifetime<PaddingLayer>({.input = v, .output = v, .mode = PaddingMode::reflect(), .size = {{0, 0}}},
@@ -241,8 +242,8 @@ TEST(OverlayLifetime, MissingData) {
   EXPECT_TRUE(refuses(kData, {"outputGradient"}, [&] { layer.applyBackward(kBatch, x, y, v, y); }));
   EXPECT_TRUE(refuses(kData, {"generatingInputGradient"}, [&] { layer.applyBackward(kBatch, x, y, x, v); }));
   const NDArray dy = data({7}, 2);
-  EXPECT_TRUE(
-      refuses(kApply, {"BNNSFilterApplyBackwardBatch", "7"}, [&] { layer.applyBackward(kBatch, x, y, dy, y); }));
+  EXPECT_TRUE(refuses(kData, {"ActivationLayer::applyBackward: outputGradient has 7 elements", "takes 6"},
+                      [&] { layer.applyBackward(kBatch, x, y, dy, y); }));
 }
 
 TEST(OverlayError, CarriesEverything) {
@@ -251,9 +252,11 @@ TEST(OverlayError, CarriesEverything) {
     FAIL() << "nothing was thrown";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), kCreate);
-    EXPECT_EQ(e.function(), "BNNSFilterCreateLayerFullyConnected");
+    EXPECT_EQ(e.function(), "FullyConnectedLayer");
     EXPECT_NE(e.status(), 0);
-    EXPECT_EQ(e.what(), std::string(BNNSExtLastError()));  // "function: operator: reason", once
+    EXPECT_EQ(e.reason(), BNNSExtLastError());  // "function: operator: reason"
+    EXPECT_TRUE(e.reason().starts_with("BNNSFilterCreateLayerFullyConnected: ")) << e.reason();
+    EXPECT_EQ(e.what(), "FullyConnectedLayer: " + e.reason());
   }
   static_assert(std::is_base_of_v<std::runtime_error, Error>);
 }

@@ -142,7 +142,8 @@ TEST(OverlayOptimizer, Refusals) {
   const NDArray g = data({4}, 2, 1), longer = data({5}, 3, 1);
   const Desc one[] = {w}, two[] = {w, g}, wrong[] = {longer};
   const SGDMomentumOptimizer sgd{.learningRate = 0.1f};
-  EXPECT_TRUE(refuses(kStep, {"BNNSOptimizerStep", "1 parameters, but 2 gradients"}, [&] { sgd.step(one, two, {}); }));
+  EXPECT_TRUE(
+      refuses(kStep, {"SGDMomentumOptimizer::step: 1 parameters, but 2 gradients"}, [&] { sgd.step(one, two, {}); }));
   EXPECT_TRUE(refuses(kStep, {"expected 0 accumulators, got 1"}, [&] { sgd.step(one, one, one); }));
   EXPECT_TRUE(refuses(kStep, {"expected 2 accumulators, got 0"}, [&] { AdamOptimizer{}.step(one, one, {}); }));
   EXPECT_TRUE(refuses(kStep, {"BNNSOptimizerStep", "5", "4"}, [&] { sgd.step(one, wrong, {}); }));

@@ -121,7 +121,7 @@ TEST(OverlayPooling, Refusals) {
   std::vector<std::size_t> few(2 * kCount);
   PoolingLayer layer(parameters(PoolingType::max(few), kIn, kOut));
   const NDArray x = data(kIn, 1);
-  NDArray y = output(kOut);
+  NDArray y = output(kOut), dx = output(kIn);
   EXPECT_NO_THROW(layer.apply(2, x, y));
   EXPECT_TRUE(refuses(kData, {"indices", "72", "48"}, [&] { layer.apply(3, x, y); }));
   NDArray at = NDArray::repeating(std::uint32_t{0}, {kCount}, 2);  // with room for the indices that are not described
@@ -131,7 +131,7 @@ TEST(OverlayPooling, Refusals) {
   narrow.size[0] = kCount - 1;
   PoolingLayer narrowed(parameters(PoolingType::maxEx(narrow), kIn, kOut));
   EXPECT_TRUE(refuses(kData, {"indicesDescriptor", "24", "23"}, [&] { narrowed.apply(1, x, y); }));
-  EXPECT_TRUE(refuses(kData, {"indicesDescriptor"}, [&] { narrowed.applyBackward(1, x, y, y, x); }));
+  EXPECT_TRUE(refuses(kData, {"indicesDescriptor"}, [&] { narrowed.applyBackward(1, x, y, y, dx); }));
   EXPECT_TRUE(refuses(kCreate, {"BNNSFilterCreateLayerPooling", "width"},
                       [&] { PoolingLayer(parameters(PoolingType::max(), kIn, Shape::imageCHW(40, 3, 2))); }));
   // Average pooling cannot be dilated; the dilation of max reaches the C structure.

@@ -44,15 +44,17 @@ TEST(OverlayReduction, EveryFunctionEqualsC) {
     c.epsilon = k.expected == BNNSReduceFunctionSumLog ? 0.5f : 0.0f;
     const Filter filter(BNNSFilterCreateLayerReduction(&c, nullptr));
     NDArray y = output(out), cy = output(out), dx = output(in), cdx = output(in), dw = output(in, 1),
-            cdw = output(in, 1), direct = output(out, 1), cdirect = output(out, 1);
+            cdw = output(in, 1), direct = output(out), one = output(out, 1), cone = output(out, 1);
     const Desc xd = x, yd = cy;
     layer.apply(kBatch, x, y);
     ASSERT_EQ(BNNSFilterApplyBatch(filter, kBatch, xd.data, 0, yd.data, 0), 0) << BNNSExtLastError();
     EXPECT_TRUE(same(y, cy));
-    applyReduction(k.function, x, direct, w);
-    c.i_desc = x, c.o_desc = cdirect;
+    applyReduction(k.function, x, direct, w);  // every sample
+    EXPECT_TRUE(same(direct, cy));
+    applyReduction(k.function, xd, one, w);  // a descriptor is one sample
+    c.i_desc = x, c.o_desc = cone;
     ASSERT_EQ(BNNSDirectApplyReduction(&c, nullptr), 0);
-    EXPECT_TRUE(same(direct, cdirect));
+    EXPECT_TRUE(same(one, cone));
     if (!k.differentiable) {
       EXPECT_TRUE(
           refuses(kApply, {"BNNSFilterApplyBackwardBatch"}, [&] { layer.applyBackward(kBatch, x, y, dy, dx); }));

@@ -92,7 +92,7 @@ TEST(OverlayShape, RefusesWhatIsNoShape) {
 
 TEST(OverlayArray, HoldsWhatItIsMadeFrom) {
   const std::vector<float> values = {1, 2, 3, 4, 5, 6};
-  const NDArray a = NDArray::from(values, Shape::vector(3), 2);
+  NDArray a = NDArray::from(values, Shape::vector(3), 2);
   EXPECT_EQ(a.makeArray<float>(), values);
   EXPECT_EQ(static_cast<const Desc&>(a).size[0], 3u);
   EXPECT_EQ(a.dataSize(), 12u);

@@ -88,19 +88,22 @@ class ActivationLayer : public UnaryLayer {
     std::vector<std::size_t> axes{};  ///< of softmax-like functions; none: axis 0
     OptFilterParams filterParameters{};
   };
-  explicit ActivationLayer(const Parameters& p) : UnaryLayer(create(p), "BNNSFilterCreateLayerActivation") {}
+  explicit ActivationLayer(const Parameters& p)
+      : UnaryLayer(create(p), "ActivationLayer", "BNNSFilterCreateLayerActivation", {p.input, p.output}) {}
 
   using UnaryLayer::applyBackward;
   /// With the gradient of alpha, of leaky ReLU and PReLU per channel (not in Swift).
-  void applyBackward(std::size_t batchSize, const Desc& input, const Desc& output, const Desc& outputGradient,
-                     const OptDesc& generatingInputGradient, const OptDesc& generatingAlphaGradient) {
-    backward(batchSize, input, output, outputGradient, generatingInputGradient, generatingAlphaGradient, {});
+  void applyBackward(std::size_t batchSize, const Input& input, const Input& output, const Input& outputGradient,
+                     const OptOutput& generatingInputGradient, const OptOutput& generatingAlphaGradient) {
+    backward(batchSize, input, output, outputGradient, generatingInputGradient, generatingAlphaGradient, {},
+             "generatingAlphaGradient");
   }
 
   /// The layer's own alpha or beta, which may be read and written (BNNSGetPointer; not in Swift).
   Desc parameter(BNNSPointerSpecifier which) const {
-    const Desc d = ::BNNSGetPointer(live("BNNSGetPointer"), which);
-    if (!d.data) detail::refused(-1, "BNNSGetPointer", Error::Code::layerApplyFail);
+    const detail::Where where = call("parameter");
+    const Desc d = ::BNNSGetPointer(live(where), which);
+    if (!d.data) detail::refused(-1, where, "BNNSGetPointer", Error::Code::layerApplyFail);
     return d;
   }
 
@@ -111,21 +114,22 @@ class ActivationLayer : public UnaryLayer {
   }
 };
 
-/// Runs an activation once, without a layer.
-inline void applyActivation(const ActivationFunction& activation, const Desc& input, const Desc& output,
-                            std::size_t batchSize, const OptFilterParams& filterParameters = {}) {
-  const BNNSLayerParametersActivation layer = detail::activationLayer(activation, input, output, {});
+/// Runs an activation once, without a layer, along given axes.
+inline void applyActivation(const ActivationFunction& activation, std::span<const std::size_t> axes, const Input& input,
+                            const Output& output, std::size_t batchSize, const OptFilterParams& filterParameters = {}) {
+  constexpr auto where = "applyActivation";
+  detail::requireCapacity(where, "input", input, batchSize);
+  detail::requireCapacity(where, "output", output, batchSize);
+  const BNNSLayerParametersActivation layer =
+      detail::activationLayer(activation, input.descriptor(), output.descriptor(), axes);
   detail::check(::BNNSDirectApplyActivationBatch(&layer, detail::pointer(filterParameters), batchSize,
-                                                 detail::batchStride(input), detail::batchStride(output)),
-                "BNNSDirectApplyActivationBatch");
+                                                 detail::batchStride(layer.i_desc), detail::batchStride(layer.o_desc)),
+                where, "BNNSDirectApplyActivationBatch");
 }
-/// The same along given axes.
-inline void applyActivation(const ActivationFunction& activation, std::span<const std::size_t> axes, const Desc& input,
-                            const Desc& output, std::size_t batchSize, const OptFilterParams& filterParameters = {}) {
-  const BNNSLayerParametersActivation layer = detail::activationLayer(activation, input, output, axes);
-  detail::check(::BNNSDirectApplyActivationBatch(&layer, detail::pointer(filterParameters), batchSize,
-                                                 detail::batchStride(input), detail::batchStride(output)),
-                "BNNSDirectApplyActivationBatch");
+/// The same without axes.
+inline void applyActivation(const ActivationFunction& activation, const Input& input, const Output& output,
+                            std::size_t batchSize, const OptFilterParams& filterParameters = {}) {
+  applyActivation(activation, std::span<const std::size_t>(), input, output, batchSize, filterParameters);
 }
 
 }  // namespace bnns

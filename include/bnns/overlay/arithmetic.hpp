@@ -100,49 +100,87 @@ inline BNNSDescriptorType role(DescriptorType type) {
   return static_cast<BNNSDescriptorType>(type);
 }
 
+// An input of an arithmetic function: constants and parameters are one array for all samples.
+struct Operand {
+  Expected expected{};
+  bool shared = false;
+
+  Operand() = default;
+  Operand(const Desc& d, DescriptorType type) : expected(d), shared(type != DescriptorType::sample) {}
+  std::size_t batch(std::size_t batchSize) const noexcept { return shared && batchSize > 1 ? 1 : batchSize; }
+};
+
+// The arrays of a call with N inputs and their gradients, as the C calls take them.
+template <std::size_t N>
+struct ManyInputs {
+  std::array<const void*, N> x;
+  std::array<std::size_t, N> stride, gradientStride{};
+  std::array<Desc*, N> gradient{};
+  bool any = false;  // none has data: the function's gradient does not read its inputs
+
+  static const char* label(std::size_t i) {
+    constexpr const char* names[] = {"inputA", "inputB", "inputC"};
+    return N == 1 ? "input" : names[i];
+  }
+  static const char* gradientLabel(std::size_t i) {
+    constexpr const char* names[] = {"generatingInputAGradient", "generatingInputBGradient",
+                                     "generatingInputCGradient"};
+    return N == 1 ? "generatingInputGradient" : names[i];
+  }
+
+  ManyInputs(const Where& where, std::size_t batchSize, std::span<const Operand> operands,
+             const std::array<const Input*, N>& inputs) {
+    for (std::size_t i = 0; i < N; ++i) {
+      const Data d = fitting(where, label(i), *inputs[i], operands[i].expected, operands[i].batch(batchSize));
+      x[i] = d.data, stride[i] = d.stride;
+    }
+  }
+  ManyInputs(const Where& where, std::size_t batchSize, std::span<const Operand> operands,
+             const std::array<const Input*, N>& inputs, const std::array<const OptOutput*, N>& gradients) {
+    for (std::size_t i = 0; i < N; ++i) {
+      const Expected& e = operands[i].expected;
+      const std::size_t batch = operands[i].batch(batchSize);
+      const Data d = fittingIfGiven(where, label(i), *inputs[i], e, batch);
+      const Described g = describedIfGiven(where, gradientLabel(i), *gradients[i], e, batch);
+      x[i] = d.data, stride[i] = d.stride, gradient[i] = g.descriptor, gradientStride[i] = g.stride;
+      any = any || d.data;
+    }
+  }
+};
+
 // The calls of an arithmetic filter with N inputs.
 template <std::size_t N>
 class ArithmeticLayer : public Layer {
  protected:
-  ArithmeticLayer(auto function, auto& fields, const ActivationFunction& activation, const OptFilterParams& options)
-      : Layer(create(static_cast<BNNSArithmeticFunction>(function), &fields, activation, options),
-              "BNNSFilterCreateLayerArithmetic") {}
+  ArithmeticLayer(const char* name, auto function, auto& fields, const ActivationFunction& activation,
+                  const OptFilterParams& options, const std::array<Operand, N>& inputs, const Desc& output)
+      : Layer(create(static_cast<BNNSArithmeticFunction>(function), &fields, activation, options), name,
+              "BNNSFilterCreateLayerArithmetic"),
+        inputs_(inputs),
+        output_(output) {}
   ArithmeticLayer(ArithmeticLayer&&) noexcept = default;
   ArithmeticLayer& operator=(ArithmeticLayer&&) noexcept = default;
 
-  void forward(std::size_t batchSize, const std::array<const Desc*, N>& inputs, const Desc& output) {
-    constexpr auto function = "BNNSArithmeticFilterApplyBatch";
-    const BNNSFilter filter = live(function);
-    std::array<const void*, N> x;
-    std::array<std::size_t, N> stride;
-    for (std::size_t i = 0; i < N; ++i) x[i] = requireData(*inputs[i], "input"), stride[i] = batchStride(*inputs[i]);
-    check(::BNNSArithmeticFilterApplyBatch(filter, batchSize, N, x.data(), stride.data(), requireData(output, "output"),
-                                           batchStride(output)),
-          function);
+  void forward(std::size_t batchSize, const std::array<const Input*, N>& inputs, const Output& output) {
+    const Where where = call("apply");
+    const BNNSFilter filter = live(where);
+    ManyInputs<N> x(where, batchSize, inputs_, inputs);
+    const Data y = fitting(where, "output", output, output_, batchSize);
+    check(::BNNSArithmeticFilterApplyBatch(filter, batchSize, N, x.x.data(), x.stride.data(), y.data, y.stride), where,
+          "BNNSArithmeticFilterApplyBatch");
   }
 
-  void backward(std::size_t batchSize, const std::array<const Desc*, N>& inputs, const Desc& output,
-                const Desc& outputGradient, const std::array<const OptDesc*, N>& gradients) {
-    constexpr auto function = "BNNSArithmeticFilterApplyBackwardBatch";
-    const BNNSFilter filter = live(function);
-    std::array<const void*, N> x;
-    std::array<std::size_t, N> stride, deltaStride{};
-    std::array<Desc, N> copies;
-    std::array<Desc*, N> delta{};
-    bool anyInput = false;  // no data at all: the function's gradient does not read its inputs
-    for (std::size_t i = 0; i < N; ++i) {
-      x[i] = inputs[i]->data, stride[i] = batchStride(*inputs[i]);
-      anyInput = anyInput || x[i];
-      if (!*gradients[i]) continue;
-      copies[i] = **gradients[i];
-      requireData(copies[i], "generatingInputGradient");
-      delta[i] = &copies[i], deltaStride[i] = batchStride(copies[i]);
-    }
-    Gradient dy(outputGradient, "outputGradient");
-    check(::BNNSArithmeticFilterApplyBackwardBatch(filter, batchSize, N, anyInput ? x.data() : nullptr,
-                                                   anyInput ? stride.data() : nullptr, delta.data(), deltaStride.data(),
-                                                   output.data, batchStride(output), &dy.descriptor, dy.stride),
-          function);
+  void backward(std::size_t batchSize, const std::array<const Input*, N>& inputs, const Input& output,
+                const Input& outputGradient, const std::array<const OptOutput*, N>& gradients) {
+    const Where where = call("applyBackward");
+    const BNNSFilter filter = live(where);
+    ManyInputs<N> x(where, batchSize, inputs_, inputs, gradients);
+    const Data y = fittingIfGiven(where, "output", output, output_, batchSize);
+    const Described dy = described(where, "outputGradient", outputGradient, output_, batchSize);
+    check(::BNNSArithmeticFilterApplyBackwardBatch(filter, batchSize, N, x.any ? x.x.data() : nullptr,
+                                                   x.any ? x.stride.data() : nullptr, x.gradient.data(),
+                                                   x.gradientStride.data(), y.data, y.stride, dy.descriptor, dy.stride),
+          where, "BNNSArithmeticFilterApplyBackwardBatch");
   }
 
  private:
@@ -153,6 +191,9 @@ class ArithmeticLayer : public Layer {
     layer.activation = activation.bnnsActivation();
     return ::BNNSFilterCreateLayerArithmetic(&layer, pointer(options));
   }
+
+  std::array<Operand, N> inputs_;
+  Expected output_;
 };
 
 }  // namespace detail
@@ -170,10 +211,16 @@ class UnaryArithmeticLayer : public detail::ArithmeticLayer<1> {
   };
   explicit UnaryArithmeticLayer(const Parameters& p) : UnaryArithmeticLayer(p, fields(p)) {}
 
-  void apply(std::size_t batchSize, const Desc& input, const Desc& output) { forward(batchSize, {&input}, output); }
-  void applyBackward(std::size_t batchSize, const Desc& input, const Desc& output, const Desc& outputGradient,
-                     const OptDesc& generatingInputGradient) {
+  void apply(std::size_t batchSize, const Input& input, const Output& output) { forward(batchSize, {&input}, output); }
+  void applyBackward(std::size_t batchSize, const Input& input, const Input& output, const Input& outputGradient,
+                     const OptOutput& generatingInputGradient) {
     backward(batchSize, {&input}, output, outputGradient, {&generatingInputGradient});
+  }
+
+  // The same calls with Swift's labels.
+  void apply(const UnaryLayer::Forward& a) { apply(a.batchSize, a.input, a.output); }
+  void applyBackward(const UnaryLayer::Backward& a) {
+    applyBackward(a.batchSize, a.input, a.output, a.outputGradient, a.generatingInputGradient);
   }
 
  private:
@@ -181,7 +228,8 @@ class UnaryArithmeticLayer : public detail::ArithmeticLayer<1> {
     return {p.input, detail::role(p.inputDescriptorType), p.output, detail::role(p.outputDescriptorType)};
   }
   UnaryArithmeticLayer(const Parameters& p, BNNSArithmeticUnary fields)
-      : ArithmeticLayer(p.function, fields, p.activation, p.filterParameters) {}
+      : ArithmeticLayer("UnaryArithmeticLayer", p.function, fields, p.activation, p.filterParameters,
+                        {detail::Operand(p.input, p.inputDescriptorType)}, p.output) {}
 };
 
 class BinaryArithmeticLayer : public detail::ArithmeticLayer<2> {
@@ -199,15 +247,22 @@ class BinaryArithmeticLayer : public detail::ArithmeticLayer<2> {
   };
   explicit BinaryArithmeticLayer(const Parameters& p) : BinaryArithmeticLayer(p, fields(p)) {}
 
-  void apply(std::size_t batchSize, const Desc& inputA, const Desc& inputB, const Desc& output) {
+  void apply(std::size_t batchSize, const Input& inputA, const Input& inputB, const Output& output) {
     forward(batchSize, {&inputA, &inputB}, output);
   }
   /// All gradients come from one call; that of a constant may be left out.
-  void applyBackward(std::size_t batchSize, const Desc& inputA, const Desc& inputB, const Desc& output,
-                     const Desc& outputGradient, const OptDesc& generatingInputAGradient,
-                     const OptDesc& generatingInputBGradient) {
+  void applyBackward(std::size_t batchSize, const Input& inputA, const Input& inputB, const Input& output,
+                     const Input& outputGradient, const OptOutput& generatingInputAGradient,
+                     const OptOutput& generatingInputBGradient) {
     backward(batchSize, {&inputA, &inputB}, output, outputGradient,
              {&generatingInputAGradient, &generatingInputBGradient});
+  }
+
+  // The same calls with Swift's labels.
+  void apply(const BinaryLayer::Forward& a) { apply(a.batchSize, a.inputA, a.inputB, a.output); }
+  void applyBackward(const BinaryLayer::Backward& a) {
+    applyBackward(a.batchSize, a.inputA, a.inputB, a.output, a.outputGradient, a.generatingInputAGradient,
+                  a.generatingInputBGradient);
   }
 
  private:
@@ -216,7 +271,10 @@ class BinaryArithmeticLayer : public detail::ArithmeticLayer<2> {
             p.output, detail::role(p.outputDescriptorType)};
   }
   BinaryArithmeticLayer(const Parameters& p, BNNSArithmeticBinary fields)
-      : ArithmeticLayer(p.function, fields, p.activation, p.filterParameters) {}
+      : ArithmeticLayer(
+            "BinaryArithmeticLayer", p.function, fields, p.activation, p.filterParameters,
+            {detail::Operand(p.inputA, p.inputADescriptorType), detail::Operand(p.inputB, p.inputBDescriptorType)},
+            p.output) {}
 };
 
 class TernaryArithmeticLayer : public detail::ArithmeticLayer<3> {
@@ -236,14 +294,32 @@ class TernaryArithmeticLayer : public detail::ArithmeticLayer<3> {
   };
   explicit TernaryArithmeticLayer(const Parameters& p) : TernaryArithmeticLayer(p, fields(p)) {}
 
-  void apply(std::size_t batchSize, const Desc& inputA, const Desc& inputB, const Desc& inputC, const Desc& output) {
+  void apply(std::size_t batchSize, const Input& inputA, const Input& inputB, const Input& inputC,
+             const Output& output) {
     forward(batchSize, {&inputA, &inputB, &inputC}, output);
   }
-  void applyBackward(std::size_t batchSize, const Desc& inputA, const Desc& inputB, const Desc& inputC,
-                     const Desc& output, const Desc& outputGradient, const OptDesc& generatingInputAGradient,
-                     const OptDesc& generatingInputBGradient, const OptDesc& generatingInputCGradient) {
+  void applyBackward(std::size_t batchSize, const Input& inputA, const Input& inputB, const Input& inputC,
+                     const Input& output, const Input& outputGradient, const OptOutput& generatingInputAGradient,
+                     const OptOutput& generatingInputBGradient, const OptOutput& generatingInputCGradient) {
     backward(batchSize, {&inputA, &inputB, &inputC}, output, outputGradient,
              {&generatingInputAGradient, &generatingInputBGradient, &generatingInputCGradient});
+  }
+
+  // The same calls with Swift's labels.
+  struct Forward {
+    std::size_t batchSize;
+    Input inputA, inputB, inputC;
+    Output output;
+  };
+  struct Backward {
+    std::size_t batchSize;
+    Input inputA, inputB, inputC, output, outputGradient;
+    OptOutput generatingInputAGradient{}, generatingInputBGradient{}, generatingInputCGradient{};
+  };
+  void apply(const Forward& a) { apply(a.batchSize, a.inputA, a.inputB, a.inputC, a.output); }
+  void applyBackward(const Backward& a) {
+    applyBackward(a.batchSize, a.inputA, a.inputB, a.inputC, a.output, a.outputGradient, a.generatingInputAGradient,
+                  a.generatingInputBGradient, a.generatingInputCGradient);
   }
 
  private:
@@ -252,7 +328,11 @@ class TernaryArithmeticLayer : public detail::ArithmeticLayer<3> {
             p.inputC, detail::role(p.inputCDescriptorType), p.output, detail::role(p.outputDescriptorType)};
   }
   TernaryArithmeticLayer(const Parameters& p, BNNSArithmeticTernary fields)
-      : ArithmeticLayer(p.function, fields, p.activation, p.filterParameters) {}
+      : ArithmeticLayer(
+            "TernaryArithmeticLayer", p.function, fields, p.activation, p.filterParameters,
+            {detail::Operand(p.inputA, p.inputADescriptorType), detail::Operand(p.inputB, p.inputBDescriptorType),
+             detail::Operand(p.inputC, p.inputCDescriptorType)},
+            p.output) {}
 };
 
 }  // namespace bnns

@@ -1,6 +1,7 @@
 // OpenBNNS C++ overlay: arrays that own their memory, and views of memory that somebody else owns.
 //
-// A descriptor describes one sample; an array made with a batch size has memory for that many, one after the other.
+// A descriptor describes one sample; an array made with a batch size has memory for that many, one after the other, and
+// calls see how many.
 #pragma once
 
 #include <cstring>
@@ -32,12 +33,18 @@ inline Desc accumulating(Desc gradient) noexcept {
   gradient.flags = BNNSNDArrayFlagBackpropAccumulate;
   return gradient;
 }
+inline View accumulating(View gradient) noexcept {
+  gradient.flags = BNNSNDArrayFlagBackpropAccumulate;
+  return gradient;
+}
 
 /// The elements of `batchSize` samples in memory order. Throws where T is not the type of the elements.
 template <Scalar T>
-std::vector<T> makeArray(const Desc& d, std::size_t batchSize = 1) {
+std::vector<T> makeArray(const Input& array, std::size_t batchSize = 1) {
+  const Desc& d = array.descriptor();
   if (d.data_type != DataTypeOf<T>::value) detail::badArray("makeArray", "the elements are of another type");
-  const T* first = static_cast<const T*>(detail::requireData(d, "makeArray"));
+  const T* first = static_cast<const T*>(detail::requireData("makeArray", "array", array));
+  detail::requireCapacity("makeArray", "array", array, batchSize);
   return std::vector<T>(first, first + shapeOf(d).elementCount(batchSize));
 }
 
@@ -62,8 +69,9 @@ class Block {
 
 }  // namespace detail
 
-/// An array that owns its memory, aligned to 64 bytes. It converts to Desc wherever a call takes one, and must outlive
-/// what keeps that descriptor. Move-only; using one that was moved from throws.
+/// An array that owns its memory, aligned to 64 bytes. It converts to Desc, Input and Output wherever a call takes one,
+/// and must outlive what keeps that descriptor. A const array is no output. Move-only; using one that was moved from
+/// throws.
 class NDArray {
  public:
   // Swift's allocate(...). Each throws Error where the numbers do not fit the shape.
@@ -152,12 +160,12 @@ class NDArray {
 
   // Views: descriptors of memory that the caller keeps. Throw where the memory is too small for the shape.
   template <Scalar T>
-  static Desc view(std::span<T> data, const Shape& shape, std::size_t batchSize = 1) {
+  static View view(std::span<T> data, const Shape& shape, std::size_t batchSize = 1) {
     return view(std::as_writable_bytes(data), DataTypeOf<T>::value, shape, batchSize);
   }
-  static Desc view(std::span<std::byte> data, BNNSDataType dataType, const Shape& shape, std::size_t batchSize = 1) {
-    const std::size_t bytes = detail::times(shape.elementCount(batchSize),
-                                            detail::bytesPerElement(dataType, "NDArray::view"), "NDArray::view");
+  static View view(std::span<std::byte> data, BNNSDataType dataType, const Shape& shape, std::size_t batchSize = 1) {
+    const std::size_t element = detail::bytesPerElement(dataType, "NDArray::view"),
+                      bytes = detail::times(shape.elementCount(batchSize), element, "NDArray::view");
     if (data.size() < bytes) {
       detail::badArray("NDArray::view", "the shape takes " + std::to_string(bytes) + " bytes, the memory has " +
                                             std::to_string(data.size()));
@@ -165,18 +173,25 @@ class NDArray {
     if (!data.data()) detail::badArray("NDArray::view", "the memory is null");
     Desc d = shape.describe(dataType);
     d.data = data.data();
-    return d;
+    const detail::SampleSize s = detail::sampleSize(d);
+    const std::size_t elements = data.size() / element,
+                      samples = s.stride == 0 || elements < s.span ? batchSize : (elements - s.span) / s.stride + 1;
+    return {d, batchSize, samples};
   }
   /// Memory that calls only read: inputs and labels.
   template <Scalar T>
-  static Desc inputView(std::span<const T> data, const Shape& shape, std::size_t batchSize = 1) {
-    return view(std::span<T>(const_cast<T*>(data.data()), data.size()), shape, batchSize);
+  static InputView inputView(std::span<const T> data, const Shape& shape, std::size_t batchSize = 1) {
+    return {view(std::span<T>(const_cast<T*>(data.data()), data.size()), shape, batchSize)};
   }
 
   NDArray(NDArray&& o) noexcept
-      : count_(std::exchange(o.count_, 0)), memory_(std::move(o.memory_)), desc_(std::exchange(o.desc_, Desc{})) {}
+      : batchSize_(std::exchange(o.batchSize_, 0)),
+        count_(std::exchange(o.count_, 0)),
+        memory_(std::move(o.memory_)),
+        desc_(std::exchange(o.desc_, Desc{})) {}
   NDArray& operator=(NDArray&& o) noexcept {
     memory_ = std::move(o.memory_);
+    batchSize_ = std::exchange(o.batchSize_, 0);
     count_ = std::exchange(o.count_, 0);
     desc_ = std::exchange(o.desc_, Desc{});
     return *this;
@@ -186,15 +201,15 @@ class NDArray {
   operator const Desc&() const& { return live("NDArray"); }
   operator const Desc&() const&& = delete;
   /// The same memory, as a gradient that is added to.
-  Desc accumulating() const& { return bnns::accumulating(live("NDArray::accumulating")); }
-  Desc accumulating() const&& = delete;
+  View accumulating() & { return bnns::accumulating(View{live("NDArray::accumulating"), batchSize_, batchSize_}); }
+  View accumulating() const& = delete;  // a const NDArray cannot be an output
+  View accumulating() && = delete;
   /// All samples as one vector.
-  Desc flat() const& {
-    Desc d = Shape::vector(live("NDArray::flat").data ? count_ : 0).describe(desc_.data_type);
-    d.data = desc_.data;
-    return d;
-  }
-  Desc flat() const&& = delete;
+  View flat() & { return flattened(); }
+  InputView flat() const& { return {flattened()}; }
+  View flat() && = delete;
+  /// Samples that the memory holds.
+  std::size_t batchSize() const noexcept { return batchSize_; }
 
   /// The elements of all samples. Throws where T is not their type.
   template <Scalar T>
@@ -216,7 +231,8 @@ class NDArray {
 
  private:
   NDArray(BNNSDataType type, const Shape& shape, std::size_t batchSize)
-      : count_(capacity(shape, batchSize)),
+      : batchSize_(batchSize),
+        count_(capacity(shape, batchSize)),
         memory_(detail::times(count_, detail::bytesPerElement(type, "NDArray"), "NDArray")),
         desc_(shape.describe(type)) {
     desc_.data = memory_.get();
@@ -226,6 +242,11 @@ class NDArray {
     const std::size_t strides = detail::times(shape.batchStride(), batchSize, "NDArray");
     const std::size_t needed = shape.elementCount(batchSize);
     return strides < needed ? needed : strides;
+  }
+  View flattened() const {
+    Desc d = Shape::vector(live("NDArray::flat").data ? count_ : 0).describe(desc_.data_type);
+    d.data = desc_.data;
+    return {d, 1, 1};
   }
   const Desc& live(const char* where) const {
     if (!memory_.get()) detail::badArray(where, "the array was moved from");
@@ -255,9 +276,16 @@ class NDArray {
     }
   }
 
-  std::size_t count_;
+  std::size_t batchSize_, count_;
   detail::Block memory_;
   Desc desc_{};
 };
+
+namespace detail {
+inline Argument::Argument(const NDArray& a) : Argument(a, a.batchSize(), a.batchSize()) {}
+inline ListItem listItem(const NDArray& a) {
+  return {&static_cast<const Desc&>(a), a.batchSize()};
+}
+}  // namespace detail
 
 }  // namespace bnns

@@ -12,6 +12,9 @@ inline void setPadding(const ConvolutionPadding& padding, auto& layer) {
 }
 }  // namespace detail
 
+/// With filterParameters left out it copies weights and bias at creation, and an optimizer's steps have no effect: to
+/// train, give useClientPointer.
+///
 /// A 2-D convolution, or its transpose: images in and out, weights, bias, activation.
 class ConvolutionLayer : public UnaryLayer {
  public:
@@ -26,12 +29,11 @@ class ConvolutionLayer : public UnaryLayer {
     XY dilationStride{};
     OptFilterParams filterParameters{};
   };
-  explicit ConvolutionLayer(const Parameters& p) : UnaryLayer(create(p), creator(p.type)) {}
+  explicit ConvolutionLayer(const Parameters& p) : ConvolutionLayer(p, "ConvolutionLayer") {}
 
-  using UnaryLayer::applyBackward;
-  void applyBackward(std::size_t batchSize, const Desc& input, const Desc& output, const Desc& outputGradient,
-                     const OptDesc& generatingInputGradient, const OptDesc& generatingWeightsGradient,
-                     const OptDesc& generatingBiasGradient = {}) {
+  void applyBackward(std::size_t batchSize, const Input& input, const Input& output, const Input& outputGradient,
+                     const OptOutput& generatingInputGradient, const OptOutput& generatingWeightsGradient = {},
+                     const OptOutput& generatingBiasGradient = {}) {
     backward(batchSize, input, output, outputGradient, generatingInputGradient, generatingWeightsGradient,
              generatingBiasGradient);
   }
@@ -39,8 +41,8 @@ class ConvolutionLayer : public UnaryLayer {
   /// The same call with Swift's labels.
   struct Backward {
     std::size_t batchSize;
-    const Desc &input, &output, &outputGradient;
-    OptDesc generatingInputGradient{}, generatingWeightsGradient{}, generatingBiasGradient{};
+    Input input, output, outputGradient;
+    OptOutput generatingInputGradient{}, generatingWeightsGradient{}, generatingBiasGradient{};
   };
   void applyBackward(const Backward& a) {
     backward(a.batchSize, a.input, a.output, a.outputGradient, a.generatingInputGradient, a.generatingWeightsGradient,
@@ -49,6 +51,8 @@ class ConvolutionLayer : public UnaryLayer {
 
  protected:
   using UnaryLayer::UnaryLayer;
+  ConvolutionLayer(const Parameters& p, const char* name)
+      : UnaryLayer(create(p), name, creator(p.type), {p.input, p.output, p.weights, p.bias}) {}
 
  private:
   static const char* creator(ConvolutionType type) {
@@ -69,11 +73,14 @@ class ConvolutionLayer : public UnaryLayer {
   }
 };
 
+/// With filterParameters left out it copies weights and bias at creation, and an optimizer's steps have no effect: to
+/// train, give useClientPointer.
+///
 /// ConvolutionLayer with type transposed (Swift has no class of this name).
 class TransposedConvolutionLayer : public ConvolutionLayer {
  public:
   using Parameters = ConvolutionLayer::Parameters;
-  explicit TransposedConvolutionLayer(Parameters p) : ConvolutionLayer(transposed(p)) {}
+  explicit TransposedConvolutionLayer(Parameters p) : ConvolutionLayer(transposed(p), "TransposedConvolutionLayer") {}
 
  private:
   static const Parameters& transposed(Parameters& p) {
@@ -99,6 +106,9 @@ struct SparseParameters {
   BNNSTargetSystem targetSystem = BNNSTargetSystemGeneric;
 };
 
+/// With filterParameters left out it copies weights and bias at creation, and an optimizer's steps have no effect: to
+/// train, give useClientPointer.
+///
 /// output = activation(weights * input + bias). Derived from ConvolutionLayer as in Swift: the calls are the same.
 class FullyConnectedLayer : public ConvolutionLayer {
  public:
@@ -109,13 +119,15 @@ class FullyConnectedLayer : public ConvolutionLayer {
     OptFilterParams filterParameters{};
   };
   explicit FullyConnectedLayer(const Parameters& p)
-      : ConvolutionLayer(create(p), "BNNSFilterCreateLayerFullyConnected") {}
+      : ConvolutionLayer(create(p), "FullyConnectedLayer", "BNNSFilterCreateLayerFullyConnected",
+                         {p.input, p.output, p.weights, p.bias}) {}
 
   /// Packs sparse weights into `output`, which then serves as `weights` of a layer. Without data in `output` the C
   /// library allocates it, and the caller frees it with the deallocator of filterParameters or std::free.
   static void sparsify(std::size_t batchSize, const SparseLayout& inputLayout, const Desc& inputDenseShape,
                        const Desc& inputValues, Desc& output, const std::optional<SparseParameters>& parameters = {},
                        std::span<std::byte> workspace = {}, const OptFilterParams& filterParameters = {}) {
+    constexpr auto where = "FullyConnectedLayer::sparsify";
     BNNSSparsityParameters sparse{};
     if (parameters) {
       sparse.sparsity_ratio[0] = parameters->ratio.numerator, sparse.sparsity_ratio[1] = parameters->ratio.denominator;
@@ -128,12 +140,12 @@ class FullyConnectedLayer : public ConvolutionLayer {
       detail::check(::BNNSNDArrayFullyConnectedSparsifySparseCSR(
                         &inputDenseShape, &inputLayout.first, &*inputLayout.rowStarts, &inputValues, &output, hints,
                         batchSize, scratch, workspace.size(), detail::pointer(filterParameters)),
-                    "BNNSNDArrayFullyConnectedSparsifySparseCSR");
+                    where, "BNNSNDArrayFullyConnectedSparsifySparseCSR");
     } else {
       detail::check(::BNNSNDArrayFullyConnectedSparsifySparseCOO(&inputDenseShape, &inputLayout.first, &inputValues,
                                                                  &output, hints, batchSize, scratch, workspace.size(),
                                                                  detail::pointer(filterParameters)),
-                    "BNNSNDArrayFullyConnectedSparsifySparseCOO");
+                    where, "BNNSNDArrayFullyConnectedSparsifySparseCOO");
     }
   }
 

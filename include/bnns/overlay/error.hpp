@@ -1,6 +1,10 @@
 // OpenBNNS C++ overlay: the C headers, and what is thrown when a call is refused.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "the C++ overlay of BNNS needs C++20: compile with -std=c++20 (the C headers, <bnns/bnns.h>, need C99 or C++11)"
+#endif
+
 #if defined(__APPLE__)
 #include <Accelerate/Accelerate.h>
 #else
@@ -13,12 +17,12 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace bnns {
 
-/// A refused call. what() is "function: reason".
+/// A refused call. what() is "function: reason", such as "FullyConnectedLayer::apply: input has 2 elements a sample,
+/// the layer takes 4".
 class Error : public std::runtime_error {
  public:
   /// The cases of Swift's BNNS.Error.
@@ -33,11 +37,12 @@ class Error : public std::runtime_error {
 
   /// What kind of call failed.
   Code code() const noexcept { return code_; }
-  /// The C function that refused, or the member of the overlay that found the mistake before any C call.
+  /// The layer and its call ("FullyConnectedLayer::apply"), the layer that could not be made ("FullyConnectedLayer"),
+  /// or the function ("copy").
   const std::string& function() const noexcept { return function_; }
   /// What the C function returned; 0 if the overlay found the mistake.
   int status() const noexcept { return status_; }
-  /// Why, in words.
+  /// Why, in words. Where the C library refused, its own: "C function: operator: reason".
   const std::string& reason() const noexcept { return reason_; }
 
  private:
@@ -49,35 +54,43 @@ class Error : public std::runtime_error {
 
 namespace detail {
 
-// The text that our C library leaves per thread, without the function's name in front; Apple's library leaves none.
-inline std::string lastReason([[maybe_unused]] std::string_view function) {
+// A call as messages name it: "layer::call", or one name alone.
+struct Where {
+  Where(const char* name) : scope(name) {}
+  Where(const char* layer, const char* member) : scope(layer), call(member) {}
+  std::string text() const { return call ? std::string(scope) + "::" + call : std::string(scope); }
+
+  const char* scope;
+  const char* call = nullptr;
+};
+
+// The text that our C library leaves per thread; Apple's library leaves none.
+inline std::string lastReason(const char* function) {
 #if __has_include(<bnns/bnns_extensions.h>)
-  std::string_view text = ::BNNSExtLastError();
-  if (text.starts_with(function) && text.substr(function.size()).starts_with(": ")) {
-    text.remove_prefix(function.size() + 2);
-  }
-  if (!text.empty()) return std::string(text);
+  if (const char* text = ::BNNSExtLastError(); text && *text) return text;
 #endif
-  return "refused without a reason";
+  return std::string(function) + " refused without a reason";
 }
 
 // Out of line of the calls: a call that succeeds builds no text.
-[[noreturn]] inline void refused(int status, const char* function, Error::Code code) {
-  throw Error(code, function, status, lastReason(function));
+[[noreturn]] inline void refused(int status, const Where& where, const char* function, Error::Code code) {
+  throw Error(code, where.text(), status, lastReason(function));
 }
-[[noreturn]] inline void mistake(Error::Code code, const char* where, std::string reason) {
-  throw Error(code, where, 0, std::move(reason));
+[[noreturn]] inline void mistake(Error::Code code, const Where& where, std::string reason) {
+  throw Error(code, where.text(), 0, std::move(reason));
 }
-[[noreturn]] inline void badArray(const char* where, std::string reason) {
+[[noreturn]] inline void badArray(const Where& where, std::string reason) {
   mistake(Error::Code::arrayDescriptorInvalidData, where, std::move(reason));
 }
 
-inline void check(int status, const char* function, Error::Code code = Error::Code::layerApplyFail) {
-  if (status != 0) refused(status, function, code);
+// What a call of the C function returned.
+inline void check(int status, const Where& where, const char* function,
+                  Error::Code code = Error::Code::layerApplyFail) {
+  if (status != 0) refused(status, where, function, code);
 }
 
 // A product of sizes, refused where it does not fit.
-inline std::size_t times(std::size_t a, std::size_t b, const char* where) {
+inline std::size_t times(std::size_t a, std::size_t b, const Where& where) {
   std::size_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) badArray(where, "the size of the array does not fit in size_t");
   return product;

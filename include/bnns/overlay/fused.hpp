@@ -5,109 +5,150 @@
 
 namespace bnns {
 
+/// The gradients of a fused layer's parameters, in the order of its stages: {dw, db, dbeta, dgamma}, or an array or
+/// vector of NDArray, of pointers to NDArray, or of descriptors. An entry of std::nullopt or without data is skipped.
+class ParameterGradients {
+ public:
+  ParameterGradients() = default;
+  ParameterGradients(std::initializer_list<OptOutput> list) {
+    for (const OptOutput& gradient : list) add(gradient.descriptor());
+  }
+  template <class R>
+  requires detail::ListOf<R, Output> ParameterGradients(R&& list) {
+    const Outputs outputs(list);
+    for (std::size_t i = 0; i < outputs.size(); ++i) add(*outputs[i].descriptor);
+  }
+  ParameterGradients(const ParameterGradients& o) { *this = o; }
+  ParameterGradients& operator=(const ParameterGradients& o) {
+    size_ = o.size_;
+    for (std::size_t i = 0; i < size_ && i < most; ++i) descriptors_[i] = o.descriptors_[i];
+    return *this;
+  }
+
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  friend class FusedLayer;
+  static constexpr std::size_t most = 4;  // two stages of at most two
+  void add(const Desc& d) {
+    if (size_ < most) descriptors_[size_] = d;
+    ++size_;  // too many are counted, and refused by the call
+  }
+
+  std::size_t size_ = 0;
+  Desc descriptors_[most];
+};
+
 /// The calls of a fused layer with one input.
 class FusedLayer : public Layer {
  public:
-  std::size_t inputCount() const noexcept { return inputCount_; }
+  std::size_t inputCount() const noexcept { return made_.inputs; }
   /// Entries of generatingParameterGradients; fused_parameters.hpp lists their order.
-  std::size_t parameterGradientCount() const noexcept { return slotCount_; }
+  std::size_t parameterGradientCount() const noexcept { return made_.slots; }
 
-  void apply(std::size_t batchSize, const Desc& input, const Desc& output, LearningPhase phase) {
-    constexpr auto function = "BNNSFusedFilterApplyBatch";
-    const BNNSFilter filter = live(1, function);
-    detail::check(::BNNSFusedFilterApplyBatch(filter, batchSize, detail::requireData(input, "input"),
-                                              detail::batchStride(input), detail::requireData(output, "output"),
-                                              detail::batchStride(output), phase == LearningPhase::training),
-                  function);
+  void apply(std::size_t batchSize, const Input& input, const Output& output, LearningPhase phase) {
+    const detail::Where where = call("apply");
+    const BNNSFilter filter = live(1, where);
+    const detail::Data x = detail::fitting(where, "input", input, made_.input[0].expected, batch(0, batchSize)),
+                       y = detail::fitting(where, "output", output, made_.output, batchSize);
+    detail::check(::BNNSFusedFilterApplyBatch(filter, batchSize, x.data, x.stride, y.data, y.stride,
+                                              phase == LearningPhase::training),
+                  where, "BNNSFusedFilterApplyBatch");
   }
 
   /// Gradients after a training `apply`. generatingParameterGradients is empty (none wanted), or has
   /// parameterGradientCount() entries in the order of the stages; an entry without data is skipped.
-  void applyBackward(std::size_t batchSize, const Desc& input, const Desc& output, const Desc& outputGradient,
-                     const OptDesc& generatingInputGradient, std::span<const Desc> generatingParameterGradients) {
-    constexpr auto function = "BNNSFusedFilterApplyBackwardBatch";
-    const BNNSFilter filter = live(1, function);
-    Slots slots(generatingParameterGradients, slotCount_, function);
-    detail::Gradient dx(generatingInputGradient, "generatingInputGradient"), dy(outputGradient, "outputGradient");
-    detail::check(::BNNSFusedFilterApplyBackwardBatch(filter, batchSize, input.data, detail::batchStride(input),
-                                                      dx.pointer(), dx.stride, output.data, detail::batchStride(output),
-                                                      &dy.descriptor, dy.stride, slots.pointer()),
-                  function);
+  void applyBackward(std::size_t batchSize, const Input& input, const Input& output, const Input& outputGradient,
+                     const OptOutput& generatingInputGradient, const ParameterGradients& generatingParameterGradients) {
+    const detail::Where where = call("applyBackward");
+    const BNNSFilter filter = live(1, where);
+    Slots slots(where, generatingParameterGradients, made_);
+    const detail::Expected& e = made_.input[0].expected;
+    const detail::Data x = detail::fittingIfGiven(where, "input", input, e, batch(0, batchSize)),
+                       y = detail::fittingIfGiven(where, "output", output, made_.output, batchSize);
+    const auto dx = detail::describedIfGiven(where, "generatingInputGradient", generatingInputGradient, e,
+                                             batch(0, batchSize)),
+               dy = detail::described(where, "outputGradient", outputGradient, made_.output, batchSize);
+    detail::check(::BNNSFusedFilterApplyBackwardBatch(filter, batchSize, x.data, x.stride, dx.descriptor, dx.stride,
+                                                      y.data, y.stride, dy.descriptor, dy.stride, slots.pointer()),
+                  where, "BNNSFusedFilterApplyBackwardBatch");
   }
 
-  /// The same call with Swift's labels.
+  // The same calls with Swift's labels; learningPhase is Swift's `for:`.
+  struct Forward {
+    std::size_t batchSize;
+    Input input;
+    Output output;
+    LearningPhase learningPhase;
+  };
   struct Backward {
     std::size_t batchSize;
-    const Desc &input, &output, &outputGradient;
-    OptDesc generatingInputGradient{};
-    std::span<const Desc> generatingParameterGradients{};
+    Input input, output, outputGradient;
+    OptOutput generatingInputGradient{};
+    ParameterGradients generatingParameterGradients{};
   };
+  void apply(const Forward& a) { apply(a.batchSize, a.input, a.output, a.learningPhase); }
   void applyBackward(const Backward& a) {
     applyBackward(a.batchSize, a.input, a.output, a.outputGradient, a.generatingInputGradient,
                   a.generatingParameterGradients);
   }
 
  protected:
-  explicit FusedLayer(const detail::FusedFilter& made)
-      : Layer(made.filter, "BNNSFilterCreateFusedLayer"), inputCount_(made.inputs), slotCount_(made.slots) {}
+  FusedLayer(const char* name, const detail::FusedFilter& made)
+      : Layer(made.filter, name, "BNNSFilterCreateFusedLayer"), made_(made) {}
   FusedLayer(FusedLayer&&) noexcept = default;
   FusedLayer& operator=(FusedLayer&&) noexcept = default;
 
   template <std::size_t N>
-  void forwardMany(std::size_t batchSize, const std::array<const Desc*, N>& inputs, const Desc& output,
+  void forwardMany(std::size_t batchSize, const std::array<const Input*, N>& inputs, const Output& output,
                    LearningPhase phase) {
-    constexpr auto function = "BNNSFusedFilterApplyMultiInputBatch";
-    const BNNSFilter filter = live(N, function);
-    std::array<const void*, N> x;
-    std::array<std::size_t, N> stride;
-    for (std::size_t i = 0; i < N; ++i) {
-      x[i] = detail::requireData(*inputs[i], "input"), stride[i] = detail::batchStride(*inputs[i]);
-    }
-    detail::check(::BNNSFusedFilterApplyMultiInputBatch(filter, batchSize, N, x.data(), stride.data(),
-                                                        detail::requireData(output, "output"),
-                                                        detail::batchStride(output), phase == LearningPhase::training),
-                  function);
+    const detail::Where where = call("apply");
+    const BNNSFilter filter = live(N, where);
+    detail::ManyInputs<N> x(where, batchSize, made_.input, inputs);
+    const detail::Data y = detail::fitting(where, "output", output, made_.output, batchSize);
+    detail::check(::BNNSFusedFilterApplyMultiInputBatch(filter, batchSize, N, x.x.data(), x.stride.data(), y.data,
+                                                        y.stride, phase == LearningPhase::training),
+                  where, "BNNSFusedFilterApplyMultiInputBatch");
   }
 
   template <std::size_t N>
-  void backwardMany(std::size_t batchSize, const std::array<const Desc*, N>& inputs, const Desc& output,
-                    const Desc& outputGradient, const std::array<const OptDesc*, N>& inputGradients,
-                    std::span<const Desc> parameterGradients) {
-    constexpr auto function = "BNNSFusedFilterApplyBackwardMultiInputBatch";
-    const BNNSFilter filter = live(N, function);
-    Slots slots(parameterGradients, slotCount_, function);
-    detail::Gradient dy(outputGradient, "outputGradient");
-    std::array<const void*, N> x;
-    std::array<std::size_t, N> stride, deltaStride{};
-    std::array<Desc, N> copies;
-    std::array<Desc*, N> delta{};
-    for (std::size_t i = 0; i < N; ++i) {
-      x[i] = inputs[i]->data, stride[i] = detail::batchStride(*inputs[i]);
-      if (!*inputGradients[i]) continue;  // null: our library skips it, Apple's may not
-      copies[i] = **inputGradients[i];
-      detail::requireData(copies[i], "generatingInputGradient");
-      delta[i] = &copies[i], deltaStride[i] = detail::batchStride(copies[i]);
-    }
-    detail::check(::BNNSFusedFilterApplyBackwardMultiInputBatch(
-                      filter, batchSize, N, x.data(), stride.data(), delta.data(), deltaStride.data(), output.data,
-                      detail::batchStride(output), &dy.descriptor, dy.stride, slots.pointer()),
-                  function);
+  void backwardMany(std::size_t batchSize, const std::array<const Input*, N>& inputs, const Input& output,
+                    const Input& outputGradient, const std::array<const OptOutput*, N>& inputGradients,
+                    const ParameterGradients& parameterGradients) {
+    const detail::Where where = call("applyBackward");
+    const BNNSFilter filter = live(N, where);
+    Slots slots(where, parameterGradients, made_);
+    const auto dy = detail::described(where, "outputGradient", outputGradient, made_.output, batchSize);
+    // A gradient that is left out is null: our library skips it, Apple's may not.
+    detail::ManyInputs<N> x(where, batchSize, made_.input, inputs, inputGradients);
+    const detail::Data y = detail::fittingIfGiven(where, "output", output, made_.output, batchSize);
+    detail::check(::BNNSFusedFilterApplyBackwardMultiInputBatch(filter, batchSize, N, x.x.data(), x.stride.data(),
+                                                                x.gradient.data(), x.gradientStride.data(), y.data,
+                                                                y.stride, dy.descriptor, dy.stride, slots.pointer()),
+                  where, "BNNSFusedFilterApplyBackwardMultiInputBatch");
   }
 
  private:
-  // Parameter gradients as an array of pointers: two stages of at most two slots each.
+  // Parameter gradients as an array of pointers.
   class Slots {
    public:
-    Slots(std::span<const Desc> gradients, std::size_t expected, const char* function) : any_(!gradients.empty()) {
+    Slots(const detail::Where& where, const ParameterGradients& gradients, const detail::FusedFilter& made)
+        : any_(gradients.size() > 0) {
       if (!any_) return;
-      if (gradients.size() != expected) {  // the C call would read past the array
-        detail::mistake(Error::Code::layerApplyFail, function,
-                        "expected " + std::to_string(expected) +
+      if (gradients.size() != made.slots) {  // the C call would read past the array
+        detail::mistake(Error::Code::layerApplyFail, where,
+                        "expected " + std::to_string(made.slots) +
                             " parameter gradients in the order of the stages, got " + std::to_string(gradients.size()));
       }
-      for (std::size_t i = 0; i < gradients.size(); ++i) {
-        copies_[i] = gradients[i];
-        pointers_[i] = gradients[i].data ? &copies_[i] : nullptr;
+      for (std::size_t i = 0; i < made.slots; ++i) {
+        const Desc& d = gradients.descriptors_[i];
+        const std::size_t count = detail::elementCount(d), expected = made.parameter[i].count;
+        if (!d.data) continue;
+        if (expected != 0 && count != expected) {
+          detail::badArray(where, "generatingParameterGradients[" + std::to_string(i) + "] has " +
+                                      std::to_string(count) + " elements, the parameter " + std::to_string(expected));
+        }
+        pointers_[i] = const_cast<Desc*>(&d);  // only its memory is written
       }
     }
     Slots(const Slots&) = delete;
@@ -115,89 +156,119 @@ class FusedLayer : public Layer {
 
    private:
     bool any_;
-    std::array<Desc, 4> copies_;
-    std::array<Desc*, 4> pointers_{};
+    std::array<Desc*, ParameterGradients::most> pointers_{};
   };
 
-  BNNSFilter live(std::size_t inputs, const char* function) const {
-    if (inputs != inputCount_) {
-      detail::mistake(Error::Code::layerApplyFail, function,
+  std::size_t batch(std::size_t input, std::size_t batchSize) const { return made_.input[input].batch(batchSize); }
+  BNNSFilter live(std::size_t inputs, const detail::Where& where) const {
+    if (inputs != made_.inputs) {
+      detail::mistake(Error::Code::layerApplyFail, where,
                       "called with " + std::to_string(inputs) + " input(s), but the first stage takes " +
-                          std::to_string(inputCount_));
+                          std::to_string(made_.inputs));
     }
-    return Layer::live(function);
+    return Layer::live(where);
   }
 
-  std::size_t inputCount_, slotCount_;
+  detail::FusedFilter made_;
 };
 
+/// With filterParameters left out it copies its parameters at creation, and an optimizer's steps have no effect: to
+/// train, give useClientPointer.
+///
 /// Two stages in one layer: convolution or fully connected, then normalization or quantization; or arithmetic of one,
 /// two or three inputs, then normalization.
 class FusedParametersLayer : public FusedLayer {
  public:
-  using Stages = std::span<const FusableLayerParameters>;
+  /// {convolution, normalization}, or an array or vector of FusableLayerParameters.
+  class Stages : public std::span<const FusableLayerParameters> {
+   public:
+    template <class R>
+    requires std::is_convertible_v<R, std::span<const FusableLayerParameters>> Stages(const R& stages)
+        : std::span<const FusableLayerParameters>(stages) {}
+    Stages(std::initializer_list<FusableLayerParameters> stages)
+        : std::span<const FusableLayerParameters>(stages.begin(), stages.size()) {}
+  };
 
   // One, two and three inputs. The initialisers of Swift, in its order.
-  FusedParametersLayer(const Desc& input, const Desc& output, Stages fusedLayerParameters,
+  FusedParametersLayer(const Desc& input, const Desc& output, const Stages& fusedLayerParameters,
                        const OptFilterParams& filterParameters = {})
-      : FusedLayer(detail::makeFused(std::array{input}, output, fusedLayerParameters, filterParameters)) {}
-  FusedParametersLayer(const Desc& inputA, const Desc& inputB, const Desc& output, Stages fusedLayerParameters,
+      : FusedLayer(name, detail::makeFused(name, std::array{input}, output, fusedLayerParameters, filterParameters)) {}
+  FusedParametersLayer(const Desc& inputA, const Desc& inputB, const Desc& output, const Stages& fusedLayerParameters,
                        const OptFilterParams& filterParameters = {})
-      : FusedLayer(detail::makeFused(std::array{inputA, inputB}, output, fusedLayerParameters, filterParameters)) {}
-  FusedParametersLayer(const Desc& inputA, const Desc& inputB, const Desc& inputC, const Desc& output,
-                       Stages fusedLayerParameters, const OptFilterParams& filterParameters = {})
       : FusedLayer(
-            detail::makeFused(std::array{inputA, inputB, inputC}, output, fusedLayerParameters, filterParameters)) {}
+            name, detail::makeFused(name, std::array{inputA, inputB}, output, fusedLayerParameters, filterParameters)) {
+  }
+  FusedParametersLayer(const Desc& inputA, const Desc& inputB, const Desc& inputC, const Desc& output,
+                       const Stages& fusedLayerParameters, const OptFilterParams& filterParameters = {})
+      : FusedLayer(name, detail::makeFused(name, std::array{inputA, inputB, inputC}, output, fusedLayerParameters,
+                                           filterParameters)) {}
 
-  /// The same with labels; one to three inputs, in order.
+  /// The same with labels: .input, or .inputA and .inputB, or those and .inputC; or .inputs, in order.
   struct Parameters {
-    std::vector<Desc> inputs;
+    std::vector<Desc> inputs{};
+    OptDesc input{}, inputA{}, inputB{}, inputC{};
     Desc output;
     std::vector<FusableLayerParameters> fusedLayerParameters;
     OptFilterParams filterParameters{};
   };
   explicit FusedParametersLayer(const Parameters& p)
-      : FusedLayer(detail::makeFused(p.inputs, p.output, p.fusedLayerParameters, p.filterParameters)) {}
+      : FusedLayer(name, detail::makeFused(name, inputsOf(p), p.output, p.fusedLayerParameters, p.filterParameters)) {}
 
   using FusedLayer::apply;  // one input
   using FusedLayer::applyBackward;
 
-  void apply(std::size_t batchSize, const Desc& inputA, const Desc& inputB, const Desc& output, LearningPhase phase) {
+  void apply(std::size_t batchSize, const Input& inputA, const Input& inputB, const Output& output,
+             LearningPhase phase) {
     forwardMany<2>(batchSize, {&inputA, &inputB}, output, phase);
   }
-  void apply(std::size_t batchSize, const Desc& inputA, const Desc& inputB, const Desc& inputC, const Desc& output,
+  void apply(std::size_t batchSize, const Input& inputA, const Input& inputB, const Input& inputC, const Output& output,
              LearningPhase phase) {
     forwardMany<3>(batchSize, {&inputA, &inputB, &inputC}, output, phase);
   }
 
-  void applyBackward(std::size_t batchSize, const Desc& inputA, const Desc& inputB, const Desc& output,
-                     const Desc& outputGradient, const OptDesc& generatingInputAGradient,
-                     const OptDesc& generatingInputBGradient, std::span<const Desc> generatingParameterGradients) {
+  void applyBackward(std::size_t batchSize, const Input& inputA, const Input& inputB, const Input& output,
+                     const Input& outputGradient, const OptOutput& generatingInputAGradient,
+                     const OptOutput& generatingInputBGradient,
+                     const ParameterGradients& generatingParameterGradients) {
     backwardMany<2>(batchSize, {&inputA, &inputB}, output, outputGradient,
                     {&generatingInputAGradient, &generatingInputBGradient}, generatingParameterGradients);
   }
-  void applyBackward(std::size_t batchSize, const Desc& inputA, const Desc& inputB, const Desc& inputC,
-                     const Desc& output, const Desc& outputGradient, const OptDesc& generatingInputAGradient,
-                     const OptDesc& generatingInputBGradient, const OptDesc& generatingInputCGradient,
-                     std::span<const Desc> generatingParameterGradients) {
+  void applyBackward(std::size_t batchSize, const Input& inputA, const Input& inputB, const Input& inputC,
+                     const Input& output, const Input& outputGradient, const OptOutput& generatingInputAGradient,
+                     const OptOutput& generatingInputBGradient, const OptOutput& generatingInputCGradient,
+                     const ParameterGradients& generatingParameterGradients) {
     backwardMany<3>(batchSize, {&inputA, &inputB, &inputC}, output, outputGradient,
                     {&generatingInputAGradient, &generatingInputBGradient, &generatingInputCGradient},
                     generatingParameterGradients);
   }
 
   // The same calls with Swift's labels, through designated initialisers.
+  struct ForwardTwo {
+    std::size_t batchSize;
+    Input inputA, inputB;
+    Output output;
+    LearningPhase learningPhase;
+  };
+  struct ForwardThree {
+    std::size_t batchSize;
+    Input inputA, inputB, inputC;
+    Output output;
+    LearningPhase learningPhase;
+  };
   struct BackwardTwo {
     std::size_t batchSize;
-    const Desc &inputA, &inputB, &output, &outputGradient;
-    OptDesc generatingInputAGradient{}, generatingInputBGradient{};
-    std::span<const Desc> generatingParameterGradients{};
+    Input inputA, inputB, output, outputGradient;
+    OptOutput generatingInputAGradient{}, generatingInputBGradient{};
+    ParameterGradients generatingParameterGradients{};
   };
   struct BackwardThree {
     std::size_t batchSize;
-    const Desc &inputA, &inputB, &inputC, &output, &outputGradient;
-    OptDesc generatingInputAGradient{}, generatingInputBGradient{}, generatingInputCGradient{};
-    std::span<const Desc> generatingParameterGradients{};
+    Input inputA, inputB, inputC, output, outputGradient;
+    OptOutput generatingInputAGradient{}, generatingInputBGradient{}, generatingInputCGradient{};
+    ParameterGradients generatingParameterGradients{};
   };
+  void apply(const ForwardTwo& a) { apply(a.batchSize, a.inputA, a.inputB, a.output, a.learningPhase); }
+  void apply(const ForwardThree& a) { apply(a.batchSize, a.inputA, a.inputB, a.inputC, a.output, a.learningPhase); }
   void applyBackward(const BackwardTwo& a) {
     applyBackward(a.batchSize, a.inputA, a.inputB, a.output, a.outputGradient, a.generatingInputAGradient,
                   a.generatingInputBGradient, a.generatingParameterGradients);
@@ -206,8 +277,21 @@ class FusedParametersLayer : public FusedLayer {
     applyBackward(a.batchSize, a.inputA, a.inputB, a.inputC, a.output, a.outputGradient, a.generatingInputAGradient,
                   a.generatingInputBGradient, a.generatingInputCGradient, a.generatingParameterGradients);
   }
+
+ private:
+  static constexpr const char* name = "FusedParametersLayer";
+  static std::vector<Desc> inputsOf(const Parameters& p) {
+    std::vector<Desc> inputs = p.inputs;
+    for (const OptDesc* d : {&p.input, &p.inputA, &p.inputB, &p.inputC}) {
+      if (*d) inputs.push_back(**d);
+    }
+    return inputs;
+  }
 };
 
+/// With filterParameters left out it copies its parameters at creation, and an optimizer's steps have no effect: to
+/// train, give useClientPointer.
+///
 /// A convolution without activation, then a normalization. Four parameter gradients: weights, bias, beta, gamma.
 class FusedConvolutionNormalizationLayer : public FusedLayer {
  public:
@@ -223,17 +307,24 @@ class FusedConvolutionNormalizationLayer : public FusedLayer {
     OptFilterParams filterParameters{};
   };
   explicit FusedConvolutionNormalizationLayer(const Parameters& p)
-      : FusedLayer(detail::makeFused(
-            std::array{p.input}, p.output,
-            std::array<FusableLayerParameters, 2>{
-                FusedConvolutionParameters{ConvolutionType::standard, p.convolutionWeights, p.convolutionBias,
-                                           p.convolutionStride, p.convolutionDilationStride, 1, p.convolutionPadding},
-                FusedNormalizationParameters{p.normalization, p.normalizationBeta, p.normalizationGamma,
-                                             p.normalizationMomentum, p.normalizationEpsilon,
-                                             p.normalizationActivation}},
-            p.filterParameters)) {}
+      : FusedLayer(name, detail::makeFused(
+                             name, std::array{p.input}, p.output,
+                             std::array<FusableLayerParameters, 2>{
+                                 FusedConvolutionParameters{ConvolutionType::standard, p.convolutionWeights,
+                                                            p.convolutionBias, p.convolutionStride,
+                                                            p.convolutionDilationStride, 1, p.convolutionPadding},
+                                 FusedNormalizationParameters{p.normalization, p.normalizationBeta,
+                                                              p.normalizationGamma, p.normalizationMomentum,
+                                                              p.normalizationEpsilon, p.normalizationActivation}},
+                             p.filterParameters)) {}
+
+ private:
+  static constexpr const char* name = "FusedConvolutionNormalizationLayer";
 };
 
+/// With filterParameters left out it copies its parameters at creation, and an optimizer's steps have no effect: to
+/// train, give useClientPointer.
+///
 /// A fully connected layer without activation, then a normalization. Parameter gradients as above.
 class FusedFullyConnectedNormalizationLayer : public FusedLayer {
  public:
@@ -247,14 +338,17 @@ class FusedFullyConnectedNormalizationLayer : public FusedLayer {
     OptFilterParams filterParameters{};
   };
   explicit FusedFullyConnectedNormalizationLayer(const Parameters& p)
-      : FusedLayer(
-            detail::makeFused(std::array{p.input}, p.output,
-                              std::array<FusableLayerParameters, 2>{
-                                  FusedFullyConnectedParameters{p.fullyConnectedWeights, p.fullyConnectedBias},
-                                  FusedNormalizationParameters{p.normalization, p.normalizationBeta,
-                                                               p.normalizationGamma, p.normalizationMomentum,
-                                                               p.normalizationEpsilon, p.normalizationActivation}},
-                              p.filterParameters)) {}
+      : FusedLayer(name, detail::makeFused(
+                             name, std::array{p.input}, p.output,
+                             std::array<FusableLayerParameters, 2>{
+                                 FusedFullyConnectedParameters{p.fullyConnectedWeights, p.fullyConnectedBias},
+                                 FusedNormalizationParameters{p.normalization, p.normalizationBeta,
+                                                              p.normalizationGamma, p.normalizationMomentum,
+                                                              p.normalizationEpsilon, p.normalizationActivation}},
+                             p.filterParameters)) {}
+
+ private:
+  static constexpr const char* name = "FusedFullyConnectedNormalizationLayer";
 };
 
 }  // namespace bnns

@@ -64,8 +64,10 @@ namespace detail {
 struct FusedStage {
   BNNSFilterType type{};
   const void* parameters = nullptr;
-  std::size_t slots = 0;  // entries of generatingParameterGradients
-  std::size_t arity = 1;  // inputs
+  std::size_t slots = 0;                // entries of generatingParameterGradients
+  std::size_t arity = 1;                // inputs
+  std::array<Expected, 2> parameter{};  // what those entries are gradients of
+  std::array<DescriptorType, 3> role = {DescriptorType::sample, DescriptorType::sample, DescriptorType::sample};
 
   void fill(const FusedConvolutionParameters& p, std::span<const Desc> in, const Desc& out) {
     convolution.i_desc = in[0], convolution.w_desc = p.weights, convolution.o_desc = out;
@@ -75,15 +77,15 @@ struct FusedStage {
     convolution.groups = p.groupSize;
     setPadding(p.padding, convolution);
     type = p.type == ConvolutionType::standard ? BNNSConvolution : BNNSTransposedConvolution;
-    parameters = &convolution, slots = 2;
+    parameters = &convolution, slots = 2, parameter = {p.weights, p.bias};
   }
   void fill(const FusedFullyConnectedParameters& p, std::span<const Desc> in, const Desc& out) {
     dense.i_desc = in[0], dense.w_desc = p.weights, dense.o_desc = out, dense.bias = orAbsent(p.bias);
-    type = BNNSFullyConnected, parameters = &dense, slots = 2;
+    type = BNNSFullyConnected, parameters = &dense, slots = 2, parameter = {p.weights, p.bias};
   }
   void fill(const FusedNormalizationParameters& p, std::span<const Desc> in, const Desc& out) {
     normalization = normalizationLayer(p.type, in[0], out, p.beta, p.gamma, p.momentum, p.epsilon, p.activation);
-    type = p.type.filterType, parameters = &normalization, slots = 2;
+    type = p.type.filterType, parameters = &normalization, slots = 2, parameter = {p.beta, p.gamma};
   }
   void fill(const FusedQuantizationParameters& p, std::span<const Desc> in, const Desc& out) {
     quantize(BNNSQuantizerFunctionQuantize, p.scale, p.bias, p.axis, in[0], out);
@@ -92,17 +94,20 @@ struct FusedStage {
     quantize(BNNSQuantizerFunctionDequantize, p.scale, p.bias, p.axis, in[0], out);
   }
   void fill(const FusedUnaryArithmeticParameters& p, std::span<const Desc> in, const Desc& out) {
-    one = {in[0], role(p.inputDescriptorType), out, role(p.outputDescriptorType)};
+    one = {in[0], detail::role(p.inputDescriptorType), out, detail::role(p.outputDescriptorType)};
+    role = {p.inputDescriptorType};
     compute(static_cast<BNNSArithmeticFunction>(p.function), &one, 1);
   }
   void fill(const FusedBinaryArithmeticParameters& p, std::span<const Desc> in, const Desc& out) {
-    two = {in[0], role(p.inputADescriptorType), input(in, 1), role(p.inputBDescriptorType),
-           out,   role(p.outputDescriptorType)};
+    two = {in[0], detail::role(p.inputADescriptorType), input(in, 1), detail::role(p.inputBDescriptorType),
+           out,   detail::role(p.outputDescriptorType)};
+    role = {p.inputADescriptorType, p.inputBDescriptorType};
     compute(static_cast<BNNSArithmeticFunction>(p.function), &two, 2);
   }
   void fill(const FusedTernaryArithmeticParameters& p, std::span<const Desc> in, const Desc& out) {
-    three = {in[0],        role(p.inputADescriptorType), input(in, 1), role(p.inputBDescriptorType),
-             input(in, 2), role(p.inputCDescriptorType), out,          role(p.outputDescriptorType)};
+    three = {in[0],        detail::role(p.inputADescriptorType), input(in, 1), detail::role(p.inputBDescriptorType),
+             input(in, 2), detail::role(p.inputCDescriptorType), out,          detail::role(p.outputDescriptorType)};
+    role = {p.inputADescriptorType, p.inputBDescriptorType, p.inputCDescriptorType};
     compute(static_cast<BNNSArithmeticFunction>(p.function), &three, 3);
   }
 
@@ -131,20 +136,23 @@ struct FusedStage {
   BNNSArithmeticTernary three{};
 };
 
+// A fused filter, and what its calls take.
 struct FusedFilter {
   BNNSFilter filter;
   std::size_t inputs, slots;
+  std::array<Operand, 3> input{};
+  Expected output{};
+  std::array<Expected, 4> parameter{};
 };
 
 // Both stages, with a middle array of the output's shape between them: the caller gives none.
-inline FusedFilter makeFused(std::span<const Desc> inputs, const Desc& output,
+inline FusedFilter makeFused(const char* layer, std::span<const Desc> inputs, const Desc& output,
                              std::span<const FusableLayerParameters> stages, const OptFilterParams& options) {
-  constexpr auto function = "BNNSFilterCreateFusedLayer";
   constexpr auto code = Error::Code::unableToCreateLayer;
   if (stages.size() != 2) {
-    mistake(code, function, "a fused layer has 2 stages, got " + std::to_string(stages.size()));
+    mistake(code, layer, "a fused layer has 2 stages, got " + std::to_string(stages.size()));
   }
-  if (inputs.empty()) mistake(code, function, "a fused layer has 1 to 3 inputs, got none");
+  if (inputs.empty()) mistake(code, layer, "a fused layer has 1 to 3 inputs, got none");
   Desc middle = output;
   middle.data = nullptr;
   if (std::holds_alternative<FusedQuantizationParameters>(stages[1])) middle.data_type = BNNSDataTypeFloat32;
@@ -152,13 +160,18 @@ inline FusedFilter makeFused(std::span<const Desc> inputs, const Desc& output,
   std::visit([&](const auto& p) { first.fill(p, inputs, middle); }, stages[0]);
   std::visit([&](const auto& p) { second.fill(p, std::span<const Desc>(&middle, 1), output); }, stages[1]);
   if (first.arity != inputs.size()) {
-    mistake(code, function,
+    mistake(code, layer,
             "the first stage takes " + std::to_string(first.arity) + " input(s), got " + std::to_string(inputs.size()));
   }
   const BNNSFilterType types[] = {first.type, second.type};
   const void* parameters[] = {first.parameters, second.parameters};
-  return {::BNNSFilterCreateFusedLayer(2, types, parameters, pointer(options)), inputs.size(),
-          first.slots + second.slots};
+  FusedFilter made{::BNNSFilterCreateFusedLayer(2, types, parameters, pointer(options)), inputs.size(),
+                   first.slots + second.slots};
+  for (std::size_t i = 0; i < inputs.size(); ++i) made.input[i] = Operand(inputs[i], first.role[i]);
+  made.output = output;
+  for (std::size_t i = 0; i < first.slots; ++i) made.parameter[i] = first.parameter[i];
+  for (std::size_t i = 0; i < second.slots; ++i) made.parameter[first.slots + i] = second.parameter[i];
+  return made;
 }
 
 }  // namespace detail

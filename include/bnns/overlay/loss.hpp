@@ -65,45 +65,101 @@ class LossLayer : public Layer {
     LossReduction lossReduction;
     OptFilterParams filterParameters{};
   };
-  explicit LossLayer(const Parameters& p) : Layer(create(p), "BNNSFilterCreateLayerLoss") {}
+  explicit LossLayer(const Parameters& p)
+      : Layer(create(p), "LossLayer", "BNNSFilterCreateLayerLoss"), input_(p.input), output_(p.output) {
+    if (detail::rankOf(p.output.layout) == 0 && output_.type == 0) output_.type = input_.type;
+    const BNNSLossFunction f = p.lossFunction.function_;
+    const bool perSample = f == BNNSLossFunctionSoftmaxCrossEntropy || f == BNNSLossFunctionCosineDistance ||
+                           f == BNNSLossFunctionCategoricalCrossEntropy;
+    terms_ = p.lossReduction != LossReduction::none ? 0 : perSample ? 1 : input_.count;
+  }
 
-  /// The loss, and the gradient of what was written to output.
-  void apply(std::size_t batchSize, const Desc& input, const Desc& labels, const Desc& output,
-             const OptDesc& generatingInputGradient) {
+  /// The loss, and the gradient of what was written to output. labels have the shape and the type of input.
+  void apply(std::size_t batchSize, const Input& input, const Input& labels, const Output& output,
+             const OptOutput& generatingInputGradient) {
     apply(batchSize, input, labels, output, {}, false, generatingInputGradient);
   }
   /// weights: one number if broadcastsWeights, else as many as samples, or as inputs of the whole batch.
-  void apply(std::size_t batchSize, const Desc& input, const Desc& labels, const Desc& output, const OptDesc& weights,
-             bool broadcastsWeights, const OptDesc& generatingInputGradient) {
-    constexpr auto function = "BNNSLossFilterApplyBatch";
-    const BNNSFilter filter = live(function);
-    detail::Gradient dx(generatingInputGradient, "generatingInputGradient");
-    detail::check(::BNNSLossFilterApplyBatch(
-                      filter, batchSize, detail::requireData(input, "input"), detail::batchStride(input),
-                      detail::requireData(labels, "labels"), detail::batchStride(labels),
-                      weights ? detail::requireData(*weights, "weights") : nullptr, count(weights, broadcastsWeights),
-                      detail::requireData(output, "output"), dx.pointer(), dx.stride),
-                  function);
+  void apply(std::size_t batchSize, const Input& input, const Input& labels, const Output& output,
+             const OptInput& weights, bool broadcastsWeights, const OptOutput& generatingInputGradient) {
+    const detail::Where where = call("apply");
+    const BNNSFilter filter = live(where);
+    const detail::Data x = detail::fitting(where, "input", input, input_, batchSize),
+                       l = detail::fitting(where, "labels", labels, input_, batchSize);
+    const Weights w = weightsOf(where, weights, broadcastsWeights);
+    const auto dx =
+        detail::describedIfGiven(where, "generatingInputGradient", generatingInputGradient, input_, batchSize);
+    detail::check(::BNNSLossFilterApplyBatch(filter, batchSize, x.data, x.stride, l.data, l.stride, w.data, w.count,
+                                             losses(where, output, batchSize), dx.descriptor, dx.stride),
+                  where, "BNNSLossFilterApplyBatch");
   }
 
   /// The gradient of the input, given that of the output (BNNSLossFilterApplyBackwardBatch; not in Swift).
-  void applyBackward(std::size_t batchSize, const Desc& input, const Desc& labels, const Desc& outputGradient,
-                     const Desc& generatingInputGradient, const OptDesc& weights = {}, bool broadcastsWeights = false) {
-    constexpr auto function = "BNNSLossFilterApplyBackwardBatch";
-    const BNNSFilter filter = live(function);
-    detail::Gradient dx(generatingInputGradient, "generatingInputGradient");
-    detail::requireData(outputGradient, "outputGradient");
-    detail::check(::BNNSLossFilterApplyBackwardBatch(
-                      filter, batchSize, detail::requireData(input, "input"), detail::batchStride(input),
-                      &dx.descriptor, dx.stride, detail::requireData(labels, "labels"), detail::batchStride(labels),
-                      weights ? detail::requireData(*weights, "weights") : nullptr, count(weights, broadcastsWeights),
-                      &outputGradient, detail::batchStride(outputGradient)),
-                  function);
+  void applyBackward(std::size_t batchSize, const Input& input, const Input& labels, const Input& outputGradient,
+                     const Output& generatingInputGradient, const OptInput& weights = {},
+                     bool broadcastsWeights = false) {
+    const detail::Where where = call("applyBackward");
+    const BNNSFilter filter = live(where);
+    const detail::Data x = detail::fitting(where, "input", input, input_, batchSize),
+                       l = detail::fitting(where, "labels", labels, input_, batchSize);
+    const Weights w = weightsOf(where, weights, broadcastsWeights);
+    const auto dx = detail::described(where, "generatingInputGradient", generatingInputGradient, input_, batchSize),
+               dy = detail::described(where, "outputGradient", outputGradient, {}, terms_ == 0 ? 1 : batchSize);
+    detail::check(::BNNSLossFilterApplyBackwardBatch(filter, batchSize, x.data, x.stride, dx.descriptor, dx.stride,
+                                                     l.data, l.stride, w.data, w.count, dy.descriptor, dy.stride),
+                  where, "BNNSLossFilterApplyBackwardBatch");
+  }
+
+  // The same calls with Swift's labels.
+  struct Forward {
+    std::size_t batchSize;
+    Input input, labels;
+    Output output;
+    OptInput weights{};
+    bool broadcastsWeights = false;
+    OptOutput generatingInputGradient{};
+  };
+  struct Backward {
+    std::size_t batchSize;
+    Input input, labels, outputGradient;
+    Output generatingInputGradient;
+    OptInput weights{};
+    bool broadcastsWeights = false;
+  };
+  void apply(const Forward& a) {
+    apply(a.batchSize, a.input, a.labels, a.output, a.weights, a.broadcastsWeights, a.generatingInputGradient);
+  }
+  void applyBackward(const Backward& a) {
+    applyBackward(a.batchSize, a.input, a.labels, a.outputGradient, a.generatingInputGradient, a.weights,
+                  a.broadcastsWeights);
   }
 
  private:
-  static std::size_t count(const OptDesc& weights, bool broadcasts) {
-    return !weights ? 0 : broadcasts ? 1 : detail::elementCount(*weights);
+  struct Weights {
+    const void* data = nullptr;
+    std::size_t count = 0;
+  };
+  // All numbers of an array, whether they are one shape or samples of it; the C call says how many it takes.
+  Weights weightsOf(const detail::Where& where, const OptInput& weights, bool broadcasts) const {
+    if (!weights) return {};
+    detail::Expected e = weights->descriptor();
+    e.type = input_.type;
+    const detail::Data w = detail::fitting(where, "weights", *weights, e, weights->batchSize());
+    if (e.count != e.span) detail::badArray(where, "weights have gaps, expected numbers one after the other");
+    return {w.data, broadcasts ? 1 : e.count * weights->batchSize()};
+  }
+  // The losses are written one after the other: one number, or the terms of every sample.
+  void* losses(const detail::Where& where, const Output& output, std::size_t batchSize) const {
+    void* y = detail::requireData(where, "output", output);
+    detail::Expected e = output.descriptor();
+    e.type = output_.type;
+    detail::fit(where, "output", output, e, 0);
+    const std::size_t needed = terms_ == 0 ? 1 : terms_ * batchSize;
+    if (output.capacity() != detail::anyCapacity && e.count * output.capacity() < needed) {
+      detail::badArray(where, "output holds " + std::to_string(e.count * output.capacity()) +
+                                  " losses, the batch has " + std::to_string(needed));
+    }
+    return y;
   }
 
   // Every structure begins with the same four fields; only the function tells how it goes on.
@@ -149,6 +205,9 @@ class LossLayer : public Layer {
       }
     }
   }
+
+  detail::Expected input_, output_;
+  std::size_t terms_ = 0;  // losses of a sample that are written; 0: they are reduced to one number
 };
 
 }  // namespace bnns

@@ -47,7 +47,7 @@ class LSTMLayer {
   std::size_t trainingCacheCapacity() const {
     const std::size_t bytes = ::BNNSComputeLSTMTrainingCacheCapacity(&layer_);
     if (bytes == static_cast<std::size_t>(-1)) {
-      detail::refused(-1, "BNNSComputeLSTMTrainingCacheCapacity", Error::Code::unableToCreateLayer);
+      detail::refused(-1, "LSTMLayer", "BNNSComputeLSTMTrainingCacheCapacity", Error::Code::unableToCreateLayer);
     }
     return bytes;
   }
@@ -56,7 +56,7 @@ class LSTMLayer {
     detail::check(::BNNSDirectApplyLSTMBatchTrainingCaching(&layer_, detail::pointer(options_),
                                                             trainingCache.empty() ? nullptr : trainingCache.data(),
                                                             trainingCache.size()),
-                  "BNNSDirectApplyLSTMBatchTrainingCaching");
+                  "LSTMLayer::apply", "BNNSDirectApplyLSTMBatchTrainingCaching");
   }
   /// `gradients.output` is what comes in; the other members receive gradients, and absent ones are skipped. Without
   /// the cache of apply the forward pass is run again.
@@ -66,7 +66,7 @@ class LSTMLayer {
     detail::check(::BNNSDirectApplyLSTMBatchBackward(&layer_, &delta, detail::pointer(options_),
                                                      trainingCache.empty() ? nullptr : trainingCache.data(),
                                                      trainingCache.size()),
-                  "BNNSDirectApplyLSTMBatchBackward");
+                  "LSTMLayer::applyBackward", "BNNSDirectApplyLSTMBatchBackward");
   }
 
   const BNNSLayerParametersLSTM& bnnsLayerParameters() const noexcept { return layer_; }

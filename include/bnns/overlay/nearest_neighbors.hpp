@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "types.hpp"
+#include "checks.hpp"
 
 namespace bnns {
 
@@ -19,7 +19,8 @@ class NearestNeighbors {
       : neighbors_(::BNNSCreateNearestNeighbors(number(p.capacity), number(p.dimensionCount), number(p.neighborCount),
                                                 p.dataType, detail::pointer(p.filterParameters))),
         parameters_(p) {
-    if (!neighbors_) detail::refused(-1, "BNNSCreateNearestNeighbors", Error::Code::unableToCreateLayer);
+    if (!neighbors_)
+      detail::refused(-1, "NearestNeighbors", "BNNSCreateNearestNeighbors", Error::Code::unableToCreateLayer);
   }
   NearestNeighbors(std::size_t capacity, std::size_t dimensionCount, std::size_t neighborCount, BNNSDataType dataType)
       : NearestNeighbors(Parameters{capacity, dimensionCount, neighborCount, dataType, {}}) {}
@@ -35,44 +36,55 @@ class NearestNeighbors {
   }
 
   /// Appends samples, one after the other in memory: as many as the array has elements / dimensionCount.
-  void append(const Desc& samples) {
-    constexpr auto function = "BNNSNearestNeighborsLoad";
-    const BNNSNearestNeighbors store = live(function);
-    const void* data = detail::requireData(samples, "samples");
-    const std::size_t count = detail::elementCount(samples), n = parameters_.dimensionCount;
-    if (samples.data_type != parameters_.dataType) detail::badArray(function, "the samples are of another type");
+  void append(const Input& samples) {
+    constexpr auto where = "NearestNeighbors::append";
+    const BNNSNearestNeighbors store = live(where);
+    const void* data = detail::requireData(where, "samples", samples);
+    const std::size_t count = elements(samples), n = parameters_.dimensionCount;
+    if (samples.descriptor().data_type != parameters_.dataType) {
+      detail::badArray(where, "samples are of another type: " + detail::typeName(samples.descriptor().data_type) +
+                                  ", the store takes " + detail::typeName(parameters_.dataType));
+    }
     if (count % n != 0) {
-      detail::badArray(function,
+      detail::badArray(where,
                        std::to_string(count) + " elements are no whole number of samples of " + std::to_string(n));
     }
-    detail::check(::BNNSNearestNeighborsLoad(store, number(count / n), data), function);
+    detail::check(::BNNSNearestNeighborsLoad(store, number(count / n), data), where, "BNNSNearestNeighborsLoad");
     loaded_ += count / n;
   }
 
   /// Neighbours of one sample, nearest first, or of all of them, one row each. Indices are Int32, distances of the
   /// type of the samples; either may be left out.
-  void apply(std::optional<std::size_t> index, const OptDesc& outputIndices, const OptDesc& outputDistances) {
-    constexpr auto function = "BNNSNearestNeighborsGetInfo";
-    const BNNSNearestNeighbors store = live(function);
+  void apply(std::optional<std::size_t> index, const OptOutput& outputIndices, const OptOutput& outputDistances) {
+    constexpr auto where = "NearestNeighbors::apply";
+    const BNNSNearestNeighbors store = live(where);
     if (index && *index > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-      detail::mistake(Error::Code::layerApplyFail, function, "there is no sample " + std::to_string(*index));
+      detail::mistake(Error::Code::layerApplyFail, where, "there is no sample " + std::to_string(*index));
     }
     const std::size_t needed = parameters_.neighborCount * (index ? 1 : loaded_);
-    if (outputIndices) require(*outputIndices, needed, BNNSDataTypeInt32, "outputIndices");
-    if (outputDistances) require(*outputDistances, needed, parameters_.dataType, "outputDistances");
+    if (outputIndices) require(outputIndices, needed, BNNSDataTypeInt32, "outputIndices");
+    if (outputDistances) require(outputDistances, needed, parameters_.dataType, "outputDistances");
     detail::check(::BNNSNearestNeighborsGetInfo(store, index ? static_cast<int>(*index) : -1,
-                                                outputIndices ? static_cast<int*>(outputIndices->data) : nullptr,
-                                                outputDistances ? outputDistances->data : nullptr),
-                  function);
+                                                static_cast<int*>(outputIndices.descriptor().data),
+                                                outputDistances.descriptor().data),
+                  where, "BNNSNearestNeighborsGetInfo");
   }
 
  private:
+  // Of all samples of the array.
+  static std::size_t elements(const detail::Argument& a) {
+    return detail::elementCount(a.descriptor()) * a.batchSize();
+  }
   // The C call takes bare pointers, so that only we can compare.
-  static void require(const Desc& d, std::size_t needed, BNNSDataType type, const char* label) {
-    detail::requireData(d, label);
-    if (d.data_type != type) detail::badArray(label, "the array is of another type");
-    if (detail::elementCount(d) < needed) {
-      detail::badArray(label, "the array has " + std::to_string(detail::elementCount(d)) + " elements, expected " +
+  static void require(const OptOutput& a, std::size_t needed, BNNSDataType type, const char* label) {
+    constexpr auto where = "NearestNeighbors::apply";
+    detail::requireData(where, label, a);
+    if (a.descriptor().data_type != type) {
+      detail::badArray(where, std::string(label) + " are of another type: " +
+                                  detail::typeName(a.descriptor().data_type) + ", expected " + detail::typeName(type));
+    }
+    if (elements(a) < needed) {
+      detail::badArray(where, std::string(label) + " have " + std::to_string(elements(a)) + " elements, expected " +
                                   std::to_string(needed));
     }
   }
@@ -80,8 +92,8 @@ class NearestNeighbors {
     if (n > std::numeric_limits<unsigned>::max()) detail::badArray("NearestNeighbors", "a count exceeds 32 bits");
     return static_cast<unsigned>(n);
   }
-  BNNSNearestNeighbors live(const char* function) const {
-    if (!neighbors_) detail::mistake(Error::Code::layerApplyFail, function, "the store was moved from");
+  BNNSNearestNeighbors live(const char* where) const {
+    if (!neighbors_) detail::mistake(Error::Code::layerApplyFail, where, "the store was moved from");
     return neighbors_;
   }
 

@@ -39,6 +39,8 @@ inline BNNSLayerParametersNormalization normalizationLayer(const NormalizationTy
 }
 }  // namespace detail
 
+/// With filterParameters left out it copies beta and gamma at creation, and an optimizer's steps have no effect: to
+/// train, give useClientPointer.
 class NormalizationLayer : public Layer {
  public:
   struct Parameters {
@@ -50,29 +52,58 @@ class NormalizationLayer : public Layer {
     ActivationFunction activation{};
     OptFilterParams filterParameters{};
   };
-  explicit NormalizationLayer(const Parameters& p) : Layer(create(p), "BNNSFilterCreateLayerNormalization") {}
+  explicit NormalizationLayer(const Parameters& p)
+      : Layer(create(p), "NormalizationLayer", "BNNSFilterCreateLayerNormalization"),
+        input_(p.input),
+        output_(p.output),
+        beta_(p.beta),
+        gamma_(p.gamma) {}
 
-  void apply(std::size_t batchSize, const Desc& input, const Desc& output, LearningPhase phase) {
-    constexpr auto function = "BNNSNormalizationFilterApplyBatch";
-    detail::check(::BNNSNormalizationFilterApplyBatch(live(function), batchSize, detail::requireData(input, "input"),
-                                                      detail::batchStride(input), detail::requireData(output, "output"),
-                                                      detail::batchStride(output), phase == LearningPhase::training),
-                  function);
+  void apply(std::size_t batchSize, const Input& input, const Output& output, LearningPhase phase) {
+    const detail::Where where = call("apply");
+    const BNNSFilter filter = live(where);
+    const detail::Data x = detail::fitting(where, "input", input, input_, batchSize),
+                       y = detail::fitting(where, "output", output, output_, batchSize);
+    detail::check(::BNNSNormalizationFilterApplyBatch(filter, batchSize, x.data, x.stride, y.data, y.stride,
+                                                      phase == LearningPhase::training),
+                  where, "BNNSNormalizationFilterApplyBatch");
   }
 
   /// The gradient of the last training `apply`, which the layer remembers: `input` is not read. `output` is read where
   /// the layer has an activation. Apple's library may overwrite outputGradient.
-  void applyBackward(std::size_t batchSize, [[maybe_unused]] const Desc& input, const Desc& output,
-                     const Desc& outputGradient, const OptDesc& generatingInputGradient,
-                     const OptDesc& generatingBetaGradient = {}, const OptDesc& generatingGammaGradient = {}) {
-    constexpr auto function = "BNNSNormalizationFilterApplyBackwardBatch";
-    detail::Gradient dx(generatingInputGradient, "generatingInputGradient"),
-        dbeta(generatingBetaGradient, "generatingBetaGradient"),
-        dgamma(generatingGammaGradient, "generatingGammaGradient"), dy(outputGradient, "outputGradient");
-    detail::check(::BNNSNormalizationFilterApplyBackwardBatch(live(function), batchSize, dx.pointer(), dx.stride,
-                                                              output.data, detail::batchStride(output), &dy.descriptor,
-                                                              dy.stride, dbeta.pointer(), dgamma.pointer()),
-                  function);
+  void applyBackward(std::size_t batchSize, [[maybe_unused]] const Input& input, const Input& output,
+                     const Input& outputGradient, const OptOutput& generatingInputGradient,
+                     const OptOutput& generatingBetaGradient = {}, const OptOutput& generatingGammaGradient = {}) {
+    const detail::Where where = call("applyBackward");
+    const BNNSFilter filter = live(where);
+    const detail::Data y = detail::fittingIfGiven(where, "output", output, output_, batchSize);
+    const auto dx = detail::describedIfGiven(where, "generatingInputGradient", generatingInputGradient, input_,
+                                             batchSize),
+               dy = detail::described(where, "outputGradient", outputGradient, output_, batchSize),
+               dbeta = detail::describedIfGiven(where, "generatingBetaGradient", generatingBetaGradient, beta_),
+               dgamma = detail::describedIfGiven(where, "generatingGammaGradient", generatingGammaGradient, gamma_);
+    detail::check(
+        ::BNNSNormalizationFilterApplyBackwardBatch(filter, batchSize, dx.descriptor, dx.stride, y.data, y.stride,
+                                                    dy.descriptor, dy.stride, dbeta.descriptor, dgamma.descriptor),
+        where, "BNNSNormalizationFilterApplyBackwardBatch");
+  }
+
+  // The same calls with Swift's labels; learningPhase is Swift's `for:`.
+  struct Forward {
+    std::size_t batchSize;
+    Input input;
+    Output output;
+    LearningPhase learningPhase;
+  };
+  struct Backward {
+    std::size_t batchSize;
+    Input input, output, outputGradient;
+    OptOutput generatingInputGradient{}, generatingBetaGradient{}, generatingGammaGradient{};
+  };
+  void apply(const Forward& a) { apply(a.batchSize, a.input, a.output, a.learningPhase); }
+  void applyBackward(const Backward& a) {
+    applyBackward(a.batchSize, a.input, a.output, a.outputGradient, a.generatingInputGradient, a.generatingBetaGradient,
+                  a.generatingGammaGradient);
   }
 
  private:
@@ -81,6 +112,8 @@ class NormalizationLayer : public Layer {
         detail::normalizationLayer(p.type, p.input, p.output, p.beta, p.gamma, p.momentum, p.epsilon, p.activation);
     return ::BNNSFilterCreateLayerNormalization(p.type.filterType, &layer, detail::pointer(p.filterParameters));
   }
+
+  detail::Expected input_, output_, beta_, gamma_;
 };
 
 }  // namespace bnns

@@ -1,12 +1,14 @@
 // OpenBNNS C++ overlay: optimizers, as plain structures whose members are Swift's properties.
 //
+// Lists are written {w, b}, or are arrays or vectors of NDArray, of pointers to NDArray, or of descriptors.
 // Accumulators: all first ones in the order of the parameters, then all second ones, and so on; zeros before the first
-// step. step() leaves timeStep alone: add 1 after each.
+// step. step() leaves timeStep alone: add 1 after each. A layer sees the steps only if it was made with
+// useClientPointer.
 #pragma once
 
 #include <vector>
 
-#include "types.hpp"
+#include "checks.hpp"
 
 namespace bnns {
 
@@ -48,13 +50,20 @@ namespace detail {
 // Pointers to the descriptors of a list: on the stack up to 64, so that a step of a small network allocates nothing.
 class Pointers {
  public:
-  explicit Pointers(std::span<const Desc> list) {
+  template <class A>
+  Pointers(const Where& where, const char* label, const List<A>& list) {
     if (list.size() > few_.size()) {
       many_.resize(list.size());
       first_ = many_.data();
     }
     // The C calls take pointers to mutable descriptors but write through their data only.
-    for (std::size_t i = 0; i < list.size(); ++i) first_[i] = const_cast<Desc*>(&list[i]);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const ListItem item = list[i];
+      if (item.batchSize > 1) {
+        requireOneSample(where, (std::string(label) + "[" + std::to_string(i) + "]").c_str(), item.batchSize);
+      }
+      first_[i] = const_cast<Desc*>(item.descriptor);
+    }
   }
   Pointers(const Pointers&) = delete;
   Desc** mutables() noexcept { return first_; }
@@ -66,24 +75,25 @@ class Pointers {
   Desc** first_ = few_.data();
 };
 
-inline void optimizerStep(BNNSOptimizerFunction function, const void* fields, std::size_t multiplier,
-                          std::span<const Desc> parameters, std::span<const Desc> gradients,
-                          std::span<const Desc> accumulators, const OptFilterParams& options) {
-  constexpr auto name = "BNNSOptimizerStep";
+inline void optimizerStep(const char* optimizer, BNNSOptimizerFunction function, const void* fields,
+                          std::size_t multiplier, const Outputs& parameters, const Inputs& gradients,
+                          const Outputs& accumulators, const OptFilterParams& options) {
+  const Where where(optimizer, "step");
   constexpr auto code = Error::Code::optimizerStepFail;
   if (gradients.size() != parameters.size()) {
-    mistake(code, name,
+    mistake(code, where,
             std::to_string(parameters.size()) + " parameters, but " + std::to_string(gradients.size()) + " gradients");
   }
   if (accumulators.size() != multiplier * parameters.size()) {
-    mistake(code, name,
+    mistake(code, where,
             "expected " + std::to_string(multiplier * parameters.size()) + " accumulators, got " +
                 std::to_string(accumulators.size()));
   }
-  Pointers w(parameters), dw(gradients), state(accumulators);
+  Pointers w(where, "parameters", parameters), dw(where, "gradients", gradients),
+      state(where, "accumulators", accumulators);
   check(::BNNSOptimizerStep(function, fields, parameters.size(), w.mutables(), dw.constants(),
                             accumulators.empty() ? nullptr : state.mutables(), pointer(options)),
-        name, code);
+        where, "BNNSOptimizerStep", code);
 }
 
 }  // namespace detail
@@ -107,15 +117,15 @@ struct AdamOptimizer {
     return usesAMSGrad ? BNNSOptimizerFunctionAdamAMSGradWithClipping : BNNSOptimizerFunctionAdamWithClipping;
   }
   std::size_t accumulatorCountMultiplier() const noexcept { return usesAMSGrad ? 3 : 2; }
-  void step(std::span<const Desc> parameters, std::span<const Desc> gradients, std::span<const Desc> accumulators,
+  void step(const Outputs& parameters, const Inputs& gradients, const Outputs& accumulators,
             const OptFilterParams& filterParameters = {}) const {
     BNNSOptimizerAdamWithClippingFields f{};
     f.learning_rate = learningRate, f.beta1 = beta1, f.beta2 = beta2, f.time_step = timeStep, f.epsilon = epsilon;
     f.gradient_scale = gradientScale, f.regularization_scale = regularizationScale;
     f.regularization_func = regularizationFunction;
     gradientClipping.set(f);
-    detail::optimizerStep(bnnsOptimizerFunction(), &f, accumulatorCountMultiplier(), parameters, gradients,
-                          accumulators, filterParameters);
+    detail::optimizerStep("AdamOptimizer", bnnsOptimizerFunction(), &f, accumulatorCountMultiplier(), parameters,
+                          gradients, accumulators, filterParameters);
   }
 };
 
@@ -129,14 +139,14 @@ struct AdamWOptimizer {
     return usesAMSGrad ? BNNSOptimizerFunctionAdamWAMSGradWithClipping : BNNSOptimizerFunctionAdamWWithClipping;
   }
   std::size_t accumulatorCountMultiplier() const noexcept { return usesAMSGrad ? 3 : 2; }
-  void step(std::span<const Desc> parameters, std::span<const Desc> gradients, std::span<const Desc> accumulators,
+  void step(const Outputs& parameters, const Inputs& gradients, const Outputs& accumulators,
             const OptFilterParams& filterParameters = {}) const {
     BNNSOptimizerAdamWithClippingFields f{};
     f.learning_rate = learningRate, f.beta1 = beta1, f.beta2 = beta2, f.time_step = timeStep, f.epsilon = epsilon;
     f.gradient_scale = gradientScale, f.regularization_scale = weightDecay;
     gradientClipping.set(f);
-    detail::optimizerStep(bnnsOptimizerFunction(), &f, accumulatorCountMultiplier(), parameters, gradients,
-                          accumulators, filterParameters);
+    detail::optimizerStep("AdamWOptimizer", bnnsOptimizerFunction(), &f, accumulatorCountMultiplier(), parameters,
+                          gradients, accumulators, filterParameters);
   }
 };
 
@@ -151,15 +161,15 @@ struct RMSPropOptimizer {
   std::size_t accumulatorCountMultiplier() const noexcept {
     return 1 + std::size_t{centered} + std::size_t{momentum != 0};
   }
-  void step(std::span<const Desc> parameters, std::span<const Desc> gradients, std::span<const Desc> accumulators,
+  void step(const Outputs& parameters, const Inputs& gradients, const Outputs& accumulators,
             const OptFilterParams& filterParameters = {}) const {
     BNNSOptimizerRMSPropWithClippingFields f{};
     f.learning_rate = learningRate, f.alpha = alpha, f.epsilon = epsilon, f.centered = centered;
     f.momentum = momentum, f.gradient_scale = gradientScale, f.regularization_scale = regularizationScale;
     f.regularization_func = regularizationFunction;
     gradientClipping.set(f);
-    detail::optimizerStep(bnnsOptimizerFunction(), &f, accumulatorCountMultiplier(), parameters, gradients,
-                          accumulators, filterParameters);
+    detail::optimizerStep("RMSPropOptimizer", bnnsOptimizerFunction(), &f, accumulatorCountMultiplier(), parameters,
+                          gradients, accumulators, filterParameters);
   }
 };
 
@@ -172,15 +182,15 @@ struct SGDMomentumOptimizer {
 
   BNNSOptimizerFunction bnnsOptimizerFunction() const noexcept { return BNNSOptimizerFunctionSGDMomentumWithClipping; }
   std::size_t accumulatorCountMultiplier() const noexcept { return momentum != 0 ? 1 : 0; }
-  void step(std::span<const Desc> parameters, std::span<const Desc> gradients, std::span<const Desc> accumulators,
+  void step(const Outputs& parameters, const Inputs& gradients, const Outputs& accumulators,
             const OptFilterParams& filterParameters = {}) const {
     BNNSOptimizerSGDMomentumWithClippingFields f{};
     f.learning_rate = learningRate, f.momentum = momentum, f.gradient_scale = gradientScale;
     f.regularization_scale = regularizationScale, f.nesterov = usesNesterovMomentum;
     f.regularization_func = regularizationFunction, f.sgd_momentum_variant = sgdMomentumVariant;
     gradientClipping.set(f);
-    detail::optimizerStep(bnnsOptimizerFunction(), &f, accumulatorCountMultiplier(), parameters, gradients,
-                          accumulators, filterParameters);
+    detail::optimizerStep("SGDMomentumOptimizer", bnnsOptimizerFunction(), &f, accumulatorCountMultiplier(), parameters,
+                          gradients, accumulators, filterParameters);
   }
 };
 

@@ -20,13 +20,14 @@ class PoolingType {
     return {BNNSPoolingFunctionUnMax, indices, xDilationStride, yDilationStride};
   }
   /// The same with 32- or 64-bit unsigned indices in a descriptor, of one sample.
-  static PoolingType maxEx(const OptDesc& indicesDescriptor = {}, std::size_t xDilationStride = 0,
+  static PoolingType maxEx(const OptOutput& indicesDescriptor = {}, std::size_t xDilationStride = 0,
                            std::size_t yDilationStride = 0) {
-    return {BNNSPoolingFunctionMax, indicesDescriptor, xDilationStride, yDilationStride};
+    return {BNNSPoolingFunctionMax, indicesDescriptor, xDilationStride, yDilationStride,
+            static_cast<bool>(indicesDescriptor)};
   }
-  static PoolingType unMaxEx(const Desc& indicesDescriptor, std::size_t xDilationStride = 0,
+  static PoolingType unMaxEx(const Input& indicesDescriptor, std::size_t xDilationStride = 0,
                              std::size_t yDilationStride = 0) {
-    return {BNNSPoolingFunctionUnMax, OptDesc(indicesDescriptor), xDilationStride, yDilationStride};
+    return {BNNSPoolingFunctionUnMax, indicesDescriptor, xDilationStride, yDilationStride, true};
   }
   static PoolingType average(bool countIncludesPadding) {
     return {countIncludesPadding ? BNNSPoolingFunctionAverageCountIncludePadding
@@ -41,16 +42,20 @@ class PoolingType {
   friend class PoolingLayer;
   PoolingType(BNNSPoolingFunction function, std::span<std::size_t> indices, std::size_t x, std::size_t y)
       : function_(function), indices_(indices), xDilation_(x), yDilation_(y) {}
-  PoolingType(BNNSPoolingFunction function, const OptDesc& indices, std::size_t x, std::size_t y)
-      : function_(function), extended_(true), indicesDescriptor_(indices), xDilation_(x), yDilation_(y) {}
+  PoolingType(BNNSPoolingFunction function, const detail::Argument& indices, std::size_t x, std::size_t y, bool given)
+      : function_(function), extended_(true), xDilation_(x), yDilation_(y) {
+    if (given) indicesDescriptor_ = View{indices.descriptor(), indices.batchSize(), indices.capacity()};
+  }
 
   BNNSPoolingFunction function_;
   bool extended_ = false;  // the Ex calls
   std::span<std::size_t> indices_{};
-  OptDesc indicesDescriptor_{};
+  std::optional<View> indicesDescriptor_{};
   std::size_t xDilation_, yDilation_;
 };
 
+/// With filterParameters left out it copies bias at creation, and an optimizer's steps have no effect: to train it,
+/// give useClientPointer.
 class PoolingLayer : public Layer {
  public:
   struct Parameters {
@@ -64,42 +69,59 @@ class PoolingLayer : public Layer {
     OptFilterParams filterParameters{};
   };
   explicit PoolingLayer(const Parameters& p)
-      : Layer(create(p), "BNNSFilterCreateLayerPooling"),
+      : Layer(create(p), "PoolingLayer", "BNNSFilterCreateLayerPooling"),
         type_(p.type),
-        indexStride_(detail::batchStride(p.type.function_ == BNNSPoolingFunctionUnMax ? p.input : p.output)) {}
+        indexStride_(detail::batchStride(p.type.function_ == BNNSPoolingFunctionUnMax ? p.input : p.output)),
+        input_(p.input),
+        output_(p.output),
+        bias_(p.bias) {}
 
-  void apply(std::size_t batchSize, const Desc& input, const Desc& output) {
-    const char* function = type_.extended_ ? "BNNSPoolingFilterApplyBatchEx" : "BNNSPoolingFilterApplyBatch";
-    const BNNSFilter filter = live(function);
-    const void* x = detail::requireData(input, "input");
-    void* y = detail::requireData(output, "output");
-    const Indices at = indices(batchSize);
-    const std::size_t dx = detail::batchStride(input), dy = detail::batchStride(output);
-    detail::check(type_.extended_
-                      ? ::BNNSPoolingFilterApplyBatchEx(filter, batchSize, x, dx, y, dy, at.type, at.data, at.stride)
-                      : ::BNNSPoolingFilterApplyBatch(filter, batchSize, x, dx, y, dy,
-                                                      static_cast<std::size_t*>(at.data), at.stride),
-                  function);
+  void apply(std::size_t batchSize, const Input& input, const Output& output) {
+    const detail::Where where = call("apply");
+    const BNNSFilter filter = live(where);
+    const detail::Data x = detail::fitting(where, "input", input, input_, batchSize),
+                       y = detail::fitting(where, "output", output, output_, batchSize);
+    const Indices at = indices(where, batchSize);
+    detail::check(type_.extended_ ? ::BNNSPoolingFilterApplyBatchEx(filter, batchSize, x.data, x.stride, y.data,
+                                                                    y.stride, at.type, at.data, at.stride)
+                                  : ::BNNSPoolingFilterApplyBatch(filter, batchSize, x.data, x.stride, y.data, y.stride,
+                                                                  static_cast<std::size_t*>(at.data), at.stride),
+                  where, type_.extended_ ? "BNNSPoolingFilterApplyBatchEx" : "BNNSPoolingFilterApplyBatch");
   }
 
   /// input may be without data where the layer has indices, output where it has no activation.
-  void applyBackward(std::size_t batchSize, const Desc& input, const Desc& output, const Desc& outputGradient,
-                     const OptDesc& generatingInputGradient, const OptDesc& generatingBiasGradient = {}) {
-    const char* function =
-        type_.extended_ ? "BNNSPoolingFilterApplyBackwardBatchEx" : "BNNSPoolingFilterApplyBackwardBatch";
-    const BNNSFilter filter = live(function);
-    detail::Gradient dx(generatingInputGradient, "generatingInputGradient"),
-        db(generatingBiasGradient, "generatingBiasGradient"), dy(outputGradient, "outputGradient");
-    const Indices at = indices(batchSize);
-    const std::size_t xStride = detail::batchStride(input), yStride = detail::batchStride(output);
-    detail::check(type_.extended_ ? ::BNNSPoolingFilterApplyBackwardBatchEx(
-                                        filter, batchSize, input.data, xStride, dx.pointer(), dx.stride, output.data,
-                                        yStride, &dy.descriptor, dy.stride, db.pointer(), at.type, at.data, at.stride)
-                                  : ::BNNSPoolingFilterApplyBackwardBatch(
-                                        filter, batchSize, input.data, xStride, dx.pointer(), dx.stride, output.data,
-                                        yStride, &dy.descriptor, dy.stride, db.pointer(),
-                                        static_cast<const std::size_t*>(at.data), at.stride),
-                  function);
+  void applyBackward(std::size_t batchSize, const Input& input, const Input& output, const Input& outputGradient,
+                     const OptOutput& generatingInputGradient, const OptOutput& generatingBiasGradient = {}) {
+    const detail::Where where = call("applyBackward");
+    const BNNSFilter filter = live(where);
+    const detail::Data x = detail::fittingIfGiven(where, "input", input, input_, batchSize),
+                       y = detail::fittingIfGiven(where, "output", output, output_, batchSize);
+    const auto dx = detail::describedIfGiven(where, "generatingInputGradient", generatingInputGradient, input_,
+                                             batchSize),
+               db = detail::describedIfGiven(where, "generatingBiasGradient", generatingBiasGradient, bias_),
+               dy = detail::described(where, "outputGradient", outputGradient, output_, batchSize);
+    const Indices at = indices(where, batchSize);
+    detail::check(
+        type_.extended_
+            ? ::BNNSPoolingFilterApplyBackwardBatchEx(filter, batchSize, x.data, x.stride, dx.descriptor, dx.stride,
+                                                      y.data, y.stride, dy.descriptor, dy.stride, db.descriptor,
+                                                      at.type, at.data, at.stride)
+            : ::BNNSPoolingFilterApplyBackwardBatch(filter, batchSize, x.data, x.stride, dx.descriptor, dx.stride,
+                                                    y.data, y.stride, dy.descriptor, dy.stride, db.descriptor,
+                                                    static_cast<const std::size_t*>(at.data), at.stride),
+        where, type_.extended_ ? "BNNSPoolingFilterApplyBackwardBatchEx" : "BNNSPoolingFilterApplyBackwardBatch");
+  }
+
+  // The same calls with Swift's labels.
+  struct Backward {
+    std::size_t batchSize;
+    Input input, output, outputGradient;
+    OptOutput generatingInputGradient{}, generatingBiasGradient{};
+  };
+  void apply(const UnaryLayer::Forward& a) { apply(a.batchSize, a.input, a.output); }
+  void applyBackward(const Backward& a) {
+    applyBackward(a.batchSize, a.input, a.output, a.outputGradient, a.generatingInputGradient,
+                  a.generatingBiasGradient);
   }
 
  private:
@@ -109,20 +131,22 @@ class PoolingLayer : public Layer {
     std::size_t stride;
   };
   // The C calls cannot know how many entries there are; a span and a descriptor do.
-  Indices indices(std::size_t batchSize) const {
+  Indices indices(const detail::Where& where, std::size_t batchSize) const {
     if (type_.extended_) {
       if (!type_.indicesDescriptor_) return {BNNSDataTypeUInt64, nullptr, 0};
-      const Desc& d = *type_.indicesDescriptor_;
-      if (d.data && detail::batchStride(d) < indexStride_) {
-        detail::badArray("indicesDescriptor", "a sample has " + std::to_string(indexStride_) +
-                                                  " indices, the descriptor " + std::to_string(detail::batchStride(d)));
+      const View& d = *type_.indicesDescriptor_;
+      const std::size_t stride = detail::batchStride(d);
+      if (d.data && stride < indexStride_) {
+        detail::badArray(where, "indicesDescriptor has " + std::to_string(stride) +
+                                    " indices a sample, the layer takes " + std::to_string(indexStride_));
       }
-      return {d.data_type, d.data, detail::batchStride(d)};
+      if (d.data && d.capacity < batchSize) detail::tooFewSamples(where, "indicesDescriptor", d.capacity, batchSize);
+      return {d.data_type, d.data, stride};
     }
     if (type_.indices_.empty()) return {BNNSDataTypeUInt64, nullptr, 0};
-    if (batchSize > 0 && type_.indices_.size() < detail::times(indexStride_, batchSize, "indices")) {
-      detail::badArray("indices", "the batch has " + std::to_string(indexStride_ * batchSize) +
-                                      " indices, the memory " + std::to_string(type_.indices_.size()));
+    if (batchSize > 0 && type_.indices_.size() < detail::times(indexStride_, batchSize, where)) {
+      detail::badArray(where, "indices hold " + std::to_string(type_.indices_.size()) + " entries, the batch has " +
+                                  std::to_string(indexStride_ * batchSize));
     }
     return {BNNSDataTypeUInt64, type_.indices_.data(), indexStride_};
   }
@@ -140,6 +164,7 @@ class PoolingLayer : public Layer {
 
   PoolingType type_;
   std::size_t indexStride_;
+  detail::Expected input_, output_, bias_;
 };
 
 }  // namespace bnns

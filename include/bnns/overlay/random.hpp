@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "types.hpp"
+#include "checks.hpp"
 
 namespace bnns {
 
@@ -32,7 +32,7 @@ class RandomGenerator {
   explicit RandomGenerator(const Parameters& p)
       : generator_(create(p.method, p.seed, detail::pointer(p.filterParameters))) {
     if (!generator_) {
-      detail::refused(-1, p.seed ? "BNNSCreateRandomGeneratorWithSeed" : "BNNSCreateRandomGenerator",
+      detail::refused(-1, "RandomGenerator", p.seed ? "BNNSCreateRandomGeneratorWithSeed" : "BNNSCreateRandomGenerator",
                       Error::Code::unableToCreateLayer);
     }
   }
@@ -50,43 +50,55 @@ class RandomGenerator {
   }
 
   RandomGeneratorState state() const {
-    std::vector<std::byte> bytes(::BNNSRandomGeneratorStateSize(live("RandomGenerator::state")));
-    if (bytes.empty()) detail::refused(-1, "BNNSRandomGeneratorStateSize", Error::Code::layerApplyFail);
-    detail::check(::BNNSRandomGeneratorGetState(generator_, bytes.size(), bytes.data()), "BNNSRandomGeneratorGetState");
+    constexpr auto where = "RandomGenerator::state";
+    std::vector<std::byte> bytes(::BNNSRandomGeneratorStateSize(live(where)));
+    if (bytes.empty()) detail::refused(-1, where, "BNNSRandomGeneratorStateSize", Error::Code::layerApplyFail);
+    detail::check(::BNNSRandomGeneratorGetState(generator_, bytes.size(), bytes.data()), where,
+                  "BNNSRandomGeneratorGetState");
     return RandomGeneratorState(std::move(bytes));
   }
   void setState(const RandomGeneratorState& state) {
     std::vector<std::byte> bytes(state.bytes().begin(), state.bytes().end());  // the C call takes a mutable pointer
-    detail::check(::BNNSRandomGeneratorSetState(live("RandomGenerator::setState"), bytes.size(), bytes.data()),
+    constexpr auto where = "RandomGenerator::setState";
+    detail::check(::BNNSRandomGeneratorSetState(live(where), bytes.size(), bytes.data()), where,
                   "BNNSRandomGeneratorSetState");
   }
 
+  // Each fills all samples of an array.
+
   /// Fills the array with numbers of [lower, upper).
-  void fillUniform(const Desc& array, float lower, float upper) {
-    Desc d = array;
-    detail::check(::BNNSRandomFillUniformFloat(live("RandomGenerator::fillUniform"), &d, lower, upper),
-                  "BNNSRandomFillUniformFloat");
+  void fillUniform(const Output& array, float lower, float upper) {
+    constexpr auto where = "RandomGenerator::fillUniform";
+    fill(array, [&](Desc& d) {
+      detail::check(::BNNSRandomFillUniformFloat(live(where), &d, lower, upper), where, "BNNSRandomFillUniformFloat");
+    });
   }
   /// Fills the array with integers of the closed range [lower, upper].
-  void fillUniform(const Desc& array, std::int64_t lower, std::int64_t upper) {
+  void fillUniform(const Output& array, std::int64_t lower, std::int64_t upper) {
+    constexpr auto where = "RandomGenerator::fillUniform";
     if (upper == std::numeric_limits<std::int64_t>::max()) {  // the C range is half open
-      detail::mistake(Error::Code::layerApplyFail, "RandomGenerator::fillUniform",
-                      "the upper end may not be the largest 64-bit integer");
+      detail::mistake(Error::Code::layerApplyFail, where, "the upper end may not be the largest 64-bit integer");
     }
-    Desc d = array;
-    detail::check(::BNNSRandomFillUniformInt(live("RandomGenerator::fillUniform"), &d, lower, upper + 1),
-                  "BNNSRandomFillUniformInt");
+    fill(array, [&](Desc& d) {
+      detail::check(::BNNSRandomFillUniformInt(live(where), &d, lower, upper + 1), where, "BNNSRandomFillUniformInt");
+    });
   }
-  void fillNormal(const Desc& array, float mean, float standardDeviation) {
-    Desc d = array;
-    detail::check(::BNNSRandomFillNormalFloat(live("RandomGenerator::fillNormal"), &d, mean, standardDeviation),
-                  "BNNSRandomFillNormalFloat");
+  void fillNormal(const Output& array, float mean, float standardDeviation) {
+    constexpr auto where = "RandomGenerator::fillNormal";
+    fill(array, [&](Desc& d) {
+      detail::check(::BNNSRandomFillNormalFloat(live(where), &d, mean, standardDeviation), where,
+                    "BNNSRandomFillNormalFloat");
+    });
   }
   /// Draws a class, as a float, from each distribution of `probabilities` (not in Swift).
-  void fillCategorical(const Desc& array, const Desc& probabilities, bool logProbabilities = false) {
-    detail::check(::BNNSRandomFillCategoricalFloat(live("RandomGenerator::fillCategorical"), &array, &probabilities,
-                                                   logProbabilities),
-                  "BNNSRandomFillCategoricalFloat");
+  void fillCategorical(const Output& array, const Input& probabilities, bool logProbabilities = false) {
+    constexpr auto where = "RandomGenerator::fillCategorical";
+    const std::size_t batch = detail::commonBatch(where, {{"array", array}, {"probabilities", probabilities}});
+    for (std::size_t i = 0; i < batch; ++i) {
+      const Desc d = detail::sample(array, i), p = detail::sample(probabilities, i);
+      detail::check(::BNNSRandomFillCategoricalFloat(live(where), &d, &p, logProbabilities), where,
+                    "BNNSRandomFillCategoricalFloat");
+    }
   }
 
   /// Null after a move.
@@ -99,7 +111,18 @@ class RandomGenerator {
     const std::uint64_t given = seed.value_or(0);
     return seed ? ::BNNSCreateRandomGeneratorWithSeed(m, given, options) : ::BNNSCreateRandomGenerator(m, options);
   }
-  BNNSRandomGenerator live(const char* where) const {
+  // One call for all samples, or one for each where they lie apart.
+  template <class Body>
+  static void fill(const Output& array, Body&& body) {
+    if (array.batchSize() > 1) {
+      if (std::optional<Desc> all = detail::flattened(array)) return body(*all);
+    }
+    for (std::size_t i = 0; i < array.batchSize(); ++i) {
+      Desc d = detail::sample(array, i);
+      body(d);
+    }
+  }
+  BNNSRandomGenerator live(const detail::Where& where) const {
     if (!generator_) detail::mistake(Error::Code::layerApplyFail, where, "the generator was moved from");
     return generator_;
   }

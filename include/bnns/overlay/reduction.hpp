@@ -49,6 +49,9 @@ inline BNNSLayerParametersReduction reductionLayer(const ReductionFunction& func
 }
 }  // namespace detail
 
+/// With filterParameters left out it copies weights at creation, and an optimizer's steps have no effect: to train
+/// them, give useClientPointer.
+///
 /// Reduces the axes of which output has size 1.
 class ReductionLayer : public UnaryLayer {
  public:
@@ -58,12 +61,22 @@ class ReductionLayer : public UnaryLayer {
     OptDesc weights{};
     OptFilterParams filterParameters{};
   };
-  explicit ReductionLayer(const Parameters& p) : UnaryLayer(create(p), "BNNSFilterCreateLayerReduction") {}
+  explicit ReductionLayer(const Parameters& p)
+      : UnaryLayer(create(p), "ReductionLayer", "BNNSFilterCreateLayerReduction", {p.input, p.output, p.weights}) {}
 
-  using UnaryLayer::applyBackward;
-  void applyBackward(std::size_t batchSize, const Desc& input, const Desc& output, const Desc& outputGradient,
-                     const OptDesc& generatingInputGradient, const OptDesc& generatingWeightsGradient) {
+  void applyBackward(std::size_t batchSize, const Input& input, const Input& output, const Input& outputGradient,
+                     const OptOutput& generatingInputGradient, const OptOutput& generatingWeightsGradient = {}) {
     backward(batchSize, input, output, outputGradient, generatingInputGradient, generatingWeightsGradient, {});
+  }
+  /// The same call with Swift's labels.
+  struct Backward {
+    std::size_t batchSize;
+    Input input, output, outputGradient;
+    OptOutput generatingInputGradient{}, generatingWeightsGradient{};
+  };
+  void applyBackward(const Backward& a) {
+    applyBackward(a.batchSize, a.input, a.output, a.outputGradient, a.generatingInputGradient,
+                  a.generatingWeightsGradient);
   }
 
  private:
@@ -73,11 +86,19 @@ class ReductionLayer : public UnaryLayer {
   }
 };
 
-/// Reduces once, without a layer.
-inline void applyReduction(const ReductionFunction& function, const Desc& input, const Desc& output,
-                           const OptDesc& weights = {}, const OptFilterParams& filterParameters = {}) {
-  const BNNSLayerParametersReduction layer = detail::reductionLayer(function, input, output, weights);
-  detail::check(::BNNSDirectApplyReduction(&layer, detail::pointer(filterParameters)), "BNNSDirectApplyReduction");
+/// Reduces once, without a layer: each sample of the arrays.
+inline void applyReduction(const ReductionFunction& function, const Input& input, const Output& output,
+                           const OptInput& weights = {}, const OptFilterParams& filterParameters = {}) {
+  constexpr auto where = "applyReduction";
+  const std::size_t batch = detail::commonBatch(where, {{"input", input}, {"output", output}});
+  if (weights) detail::requireOneSample(where, "weights", weights->batchSize());
+  const OptDesc w = weights ? OptDesc(weights->descriptor()) : std::nullopt;
+  for (std::size_t i = 0; i < batch; ++i) {
+    const BNNSLayerParametersReduction layer =
+        detail::reductionLayer(function, detail::sample(input, i), detail::sample(output, i), w);
+    detail::check(::BNNSDirectApplyReduction(&layer, detail::pointer(filterParameters)), where,
+                  "BNNSDirectApplyReduction");
+  }
 }
 
 /// Swift's BNNS.Norm: p of a p-norm.
@@ -88,6 +109,9 @@ struct Norm {
 inline constexpr Norm Norm::taxicab{1}, Norm::l1{1}, Norm::euclidean{2}, Norm::l2{2},
     Norm::maximum{std::numeric_limits<float>::infinity()}, Norm::lInfinity{std::numeric_limits<float>::infinity()};
 
+/// With filterParameters left out it copies the dictionary at creation, and an optimizer's steps have no effect: to
+/// train, give useClientPointer.
+///
 /// A table lookup: input holds integers, output the items of the dictionary they name.
 class EmbeddingLayer : public Layer {
  public:
@@ -99,25 +123,39 @@ class EmbeddingLayer : public Layer {
     bool scalesGradientByFrequency = false;
     OptFilterParams filterParameters{};
   };
-  explicit EmbeddingLayer(const Parameters& p) : Layer(create(p), "BNNSFilterCreateLayerEmbedding") {}
+  explicit EmbeddingLayer(const Parameters& p)
+      : Layer(create(p), "EmbeddingLayer", "BNNSFilterCreateLayerEmbedding"),
+        input_(p.input),
+        output_(p.output),
+        dictionary_(p.dictionary) {}
 
-  void apply(std::size_t batchSize, const Desc& input, const Desc& output) {
-    constexpr auto function = "BNNSFilterApplyBatch";
-    detail::check(::BNNSFilterApplyBatch(live(function), batchSize, detail::requireData(input, "input"),
-                                         detail::batchStride(input), detail::requireData(output, "output"),
-                                         detail::batchStride(output)),
-                  function);
+  void apply(std::size_t batchSize, const Input& input, const Output& output) {
+    const detail::Where where = call("apply");
+    const BNNSFilter filter = live(where);
+    const detail::Data x = detail::fitting(where, "input", input, input_, batchSize),
+                       y = detail::fitting(where, "output", output, output_, batchSize);
+    detail::applyOne(filter, where, batchSize, x, y);
   }
-  void applyBackward(std::size_t batchSize, const Desc& input, const Desc& output, const Desc& outputGradient,
-                     const Desc& generatingWeightsGradient) {
-    constexpr auto function = "BNNSFilterApplyBackwardBatch";
-    const BNNSFilter filter = live(function);
-    detail::Gradient dw(generatingWeightsGradient, "generatingWeightsGradient");
-    detail::requireData(outputGradient, "outputGradient");
-    detail::check(::BNNSFilterApplyBackwardBatch(filter, batchSize, input.data, detail::batchStride(input), nullptr, 0,
-                                                 output.data, detail::batchStride(output), &outputGradient,
-                                                 detail::batchStride(outputGradient), &dw.descriptor, nullptr),
-                  function);
+  void applyBackward(std::size_t batchSize, const Input& input, const Input& output, const Input& outputGradient,
+                     const Output& generatingWeightsGradient) {
+    const detail::Where where = call("applyBackward");
+    const BNNSFilter filter = live(where);
+    const detail::Data x = detail::fittingIfGiven(where, "input", input, input_, batchSize),
+                       y = detail::fittingIfGiven(where, "output", output, output_, batchSize);
+    const auto dy = detail::described(where, "outputGradient", outputGradient, output_, batchSize),
+               dw = detail::described(where, "generatingWeightsGradient", generatingWeightsGradient, dictionary_);
+    detail::applyOneBackward(filter, where, batchSize, x, {}, y, dy, dw, {});
+  }
+
+  // The same calls with Swift's labels.
+  struct Backward {
+    std::size_t batchSize;
+    Input input, output, outputGradient;
+    Output generatingWeightsGradient;
+  };
+  void apply(const UnaryLayer::Forward& a) { apply(a.batchSize, a.input, a.output); }
+  void applyBackward(const Backward& a) {
+    applyBackward(a.batchSize, a.input, a.output, a.outputGradient, a.generatingWeightsGradient);
   }
 
  private:
@@ -128,26 +166,31 @@ class EmbeddingLayer : public Layer {
     layer.padding_idx = p.paddingIndex, layer.max_norm = p.maximumNorm, layer.norm_type = p.normType.rawValue;
     return ::BNNSFilterCreateLayerEmbedding(&layer, detail::pointer(p.filterParameters));
   }
+
+  detail::Expected input_, output_, dictionary_;
 };
 
 /// The k largest elements along an axis, largest first, and where they are.
-inline void applyTopK(std::size_t k, const Desc& input, const Desc& bestValues, const OptDesc& bestIndices,
+inline void applyTopK(std::size_t k, const Input& input, const Output& bestValues, const OptOutput& bestIndices,
                       std::size_t axis, std::size_t batchSize, const OptFilterParams& filterParameters = {}) {
-  Desc values = bestValues;
-  detail::Gradient indices(bestIndices, "bestIndices");
-  detail::check(::BNNSDirectApplyTopK(k, axis, batchSize, &input, detail::batchStride(input), &values,
-                                      detail::batchStride(values), indices.pointer(), indices.stride,
-                                      detail::pointer(filterParameters)),
-                "BNNSDirectApplyTopK");
+  constexpr auto where = "applyTopK";
+  const auto x = detail::described(where, "input", input, {}, batchSize),
+             y = detail::described(where, "bestValues", bestValues, {}, batchSize),
+             at = detail::describedIfGiven(where, "bestIndices", bestIndices, {}, batchSize);
+  detail::check(::BNNSDirectApplyTopK(k, axis, batchSize, x.descriptor, x.stride, y.descriptor, y.stride, at.descriptor,
+                                      at.stride, detail::pointer(filterParameters)),
+                where, "BNNSDirectApplyTopK");
 }
 /// Whether the elements that testIndices name are among the k largest along the axis.
-inline void applyInTopK(std::size_t k, const Desc& input, const Desc& testIndices, const Desc& output, std::size_t axis,
-                        std::size_t batchSize, const OptFilterParams& filterParameters = {}) {
-  Desc y = output;
-  detail::check(::BNNSDirectApplyInTopK(k, axis, batchSize, &input, detail::batchStride(input), &testIndices,
-                                        detail::batchStride(testIndices), &y, detail::batchStride(y),
-                                        detail::pointer(filterParameters)),
-                "BNNSDirectApplyInTopK");
+inline void applyInTopK(std::size_t k, const Input& input, const Input& testIndices, const Output& output,
+                        std::size_t axis, std::size_t batchSize, const OptFilterParams& filterParameters = {}) {
+  constexpr auto where = "applyInTopK";
+  const auto x = detail::described(where, "input", input, {}, batchSize),
+             at = detail::described(where, "testIndices", testIndices, {}, batchSize),
+             y = detail::described(where, "output", output, {}, batchSize);
+  detail::check(::BNNSDirectApplyInTopK(k, axis, batchSize, x.descriptor, x.stride, at.descriptor, at.stride,
+                                        y.descriptor, y.stride, detail::pointer(filterParameters)),
+                where, "BNNSDirectApplyInTopK");
 }
 
 }  // namespace bnns

@@ -63,15 +63,27 @@ constexpr std::size_t rankOf(BNNSDataLayout layout) {
   return rank(static_cast<DataLayout>(layout));
 }
 
-// Elements from one sample to the next: a packed sample, or what explicit strides make of the slowest axis.
-inline std::size_t batchStride(const BNNSNDArrayDescriptor& d) noexcept {
+// One sample: the elements its sizes name, the memory from the first to the last of them, and the distance to the next
+// sample, all in elements. A packed sample has the same number three times.
+struct SampleSize {
+  std::size_t count = 0, span = 0, stride = 0;
+};
+
+inline SampleSize sampleSize(const BNNSNDArrayDescriptor& d) noexcept {
   const std::size_t n = rankOf(d.layout);
-  if (n > 8) return 0;  // no layout: the C call says so
-  std::size_t next = 1;
+  if (n == 0 || n > 8) return {};  // no layout: the C call says so
+  SampleSize s{1, 0, 1};
   for (std::size_t k = 0; k < n; ++k) {
-    next = (d.stride[k] != 0 ? d.stride[k] : next) * d.size[axisOfStride(d.layout, k, n)];
+    const std::size_t extent = d.size[axisOfStride(d.layout, k, n)], step = d.stride[k] != 0 ? d.stride[k] : s.stride;
+    s.count *= extent, s.span += step * (extent - 1), s.stride = step * extent;
   }
-  return next;
+  s.span = s.count != 0 ? s.span + 1 : 0;
+  return s;
+}
+
+// Elements from one sample to the next.
+inline std::size_t batchStride(const BNNSNDArrayDescriptor& d) noexcept {
+  return sampleSize(d).stride;
 }
 
 // The number of elements the sizes name.
@@ -109,6 +121,11 @@ class Shape {
     for (std::size_t k = 0; k < stride.size(); ++k) stride_[k] = stride[k];
     elementCount(1);  // throws where a size overflows
   }
+
+  /// The same from lists: Shape({2, 3}, DataLayout::matrixRowMajor).
+  Shape(std::initializer_list<std::size_t> size, std::optional<DataLayout> layout,
+        std::initializer_list<std::size_t> stride = {})
+      : Shape(Sizes(size.begin(), size.size()), layout, Sizes(stride.begin(), stride.size())) {}
 
   template <std::size_t N>
   Shape(DataLayout layout, const std::array<std::size_t, N>& size, const std::array<std::size_t, N>& stride = {})

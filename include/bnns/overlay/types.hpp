@@ -117,16 +117,10 @@ constexpr std::uint32_t dataTypeBits() {
   return 0;
 }
 
-inline std::size_t bytesPerElement(BNNSDataType type, const char* where) {
+inline std::size_t bytesPerElement(BNNSDataType type, const Where& where) {
   const std::size_t bits = static_cast<std::uint32_t>(type) & 0x7fffu;
   if (bits == 0 || bits % 8 != 0) badArray(where, "an element of this data type is not a whole number of bytes");
   return bits / 8;
-}
-
-// The memory of a descriptor that a call cannot do without.
-inline void* requireData(const Desc& d, const char* label) {
-  if (!d.data) badArray(label, "the descriptor has no data");
-  return d.data;
 }
 
 template <class T>
@@ -140,7 +134,7 @@ inline Desc orAbsent(const OptDesc& d) noexcept {
 }
 
 // Axis numbers as the C calls take them, bit k for axis k.
-inline std::uint32_t axisMask(std::span<const std::size_t> axes, const char* where) {
+inline std::uint32_t axisMask(std::span<const std::size_t> axes, const Where& where) {
   std::uint32_t mask = 0;
   for (std::size_t axis : axes) {
     if (axis > 31) mistake(Error::Code::layerApplyFail, where, "no array has an axis " + std::to_string(axis));

@@ -15,7 +15,8 @@ class DropoutLayer : public UnaryLayer {
     std::uint8_t control = 0;  ///< bit k: one decision for all elements along axis k
     OptFilterParams filterParameters{};
   };
-  explicit DropoutLayer(const Parameters& p) : UnaryLayer(create(p), "BNNSFilterCreateLayerDropout") {}
+  explicit DropoutLayer(const Parameters& p)
+      : UnaryLayer(create(p), "DropoutLayer", "BNNSFilterCreateLayerDropout", {p.input, p.output}) {}
 
  private:
   static BNNSFilter create(const Parameters& p) {
@@ -55,7 +56,8 @@ class PaddingLayer : public UnaryLayer {
     std::vector<XY> size;  ///< elements before (x) and after (y), for each axis
     OptFilterParams filterParameters{};
   };
-  explicit PaddingLayer(const Parameters& p) : UnaryLayer(create(p), "BNNSFilterCreateLayerPadding") {}
+  explicit PaddingLayer(const Parameters& p)
+      : UnaryLayer(create(p), "PaddingLayer", "BNNSFilterCreateLayerPadding", {p.input, p.output}) {}
 
  private:
   static BNNSFilter create(const Parameters& p) {
@@ -63,7 +65,7 @@ class PaddingLayer : public UnaryLayer {
     layer.i_desc = p.input, layer.o_desc = p.output;
     layer.padding_mode = p.mode.bnnsPaddingMode(), layer.padding_value = p.mode.paddingBitPattern();
     if (p.size.size() > 8) {
-      detail::mistake(Error::Code::unableToCreateLayer, "BNNSFilterCreateLayerPadding",
+      detail::mistake(Error::Code::unableToCreateLayer, "PaddingLayer",
                       "size has " + std::to_string(p.size.size()) + " entries, an array at most 8 axes");
     }
     for (std::size_t k = 0; k < p.size.size(); ++k) {
@@ -81,18 +83,29 @@ class PermuteLayer : public UnaryLayer {
     std::vector<std::size_t> permutation;
     OptFilterParams filterParameters{};
   };
-  explicit PermuteLayer(const Parameters& p) : UnaryLayer(create(p), "BNNSFilterCreateLayerPermute") {}
+  explicit PermuteLayer(const Parameters& p)
+      : UnaryLayer(create(p), "PermuteLayer", "BNNSFilterCreateLayerPermute", {p.input, p.output}) {}
 
   /// input and output are not read.
-  void applyBackward(std::size_t batchSize, [[maybe_unused]] const Desc& input, [[maybe_unused]] const Desc& output,
-                     const Desc& outputGradient, const Desc& generatingInputGradient) {
-    constexpr auto function = "BNNSPermuteFilterApplyBackwardBatch";
-    const BNNSFilter filter = live(function);
-    detail::Gradient dx(generatingInputGradient, "generatingInputGradient");
-    detail::requireData(outputGradient, "outputGradient");
-    detail::check(::BNNSPermuteFilterApplyBackwardBatch(filter, batchSize, &dx.descriptor, dx.stride, &outputGradient,
-                                                        detail::batchStride(outputGradient)),
-                  function);
+  void applyBackward(std::size_t batchSize, [[maybe_unused]] const Input& input, [[maybe_unused]] const Input& output,
+                     const Input& outputGradient, const Output& generatingInputGradient) {
+    const detail::Where where = call("applyBackward");
+    const BNNSFilter filter = live(where);
+    const auto dx = detail::described(where, "generatingInputGradient", generatingInputGradient, expectedInput(),
+                                      batchSize),
+               dy = detail::described(where, "outputGradient", outputGradient, expectedOutput(), batchSize);
+    detail::check(
+        ::BNNSPermuteFilterApplyBackwardBatch(filter, batchSize, dx.descriptor, dx.stride, dy.descriptor, dy.stride),
+        where, "BNNSPermuteFilterApplyBackwardBatch");
+  }
+  /// The same call with Swift's labels.
+  struct Backward {
+    std::size_t batchSize;
+    Input input, output, outputGradient;
+    Output generatingInputGradient;
+  };
+  void applyBackward(const Backward& a) {
+    applyBackward(a.batchSize, a.input, a.output, a.outputGradient, a.generatingInputGradient);
   }
 
  private:
@@ -100,7 +113,7 @@ class PermuteLayer : public UnaryLayer {
     BNNSLayerParametersPermute layer{};
     layer.i_desc = p.input, layer.o_desc = p.output;
     if (p.permutation.size() > 8) {
-      detail::mistake(Error::Code::unableToCreateLayer, "BNNSFilterCreateLayerPermute",
+      detail::mistake(Error::Code::unableToCreateLayer, "PermuteLayer",
                       "permutation has " + std::to_string(p.permutation.size()) + " entries, an array at most 8 axes");
     }
     for (std::size_t k = 0; k < p.permutation.size(); ++k) layer.permutation[k] = p.permutation[k];
@@ -121,7 +134,8 @@ class ResizeLayer : public UnaryLayer {
     bool alignsCorners;
     OptFilterParams filterParameters{};
   };
-  explicit ResizeLayer(const Parameters& p) : UnaryLayer(create(p), "BNNSFilterCreateLayerResize") {}
+  explicit ResizeLayer(const Parameters& p)
+      : UnaryLayer(create(p), "ResizeLayer", "BNNSFilterCreateLayerResize", {p.input, p.output}) {}
 
  private:
   static BNNSFilter create(const Parameters& p) {
@@ -162,18 +176,25 @@ class CropResizeLayer {
     layer_.box_coordinate_mode = static_cast<BNNSBoxCoordinateMode>(p.boxCoordinateMode);
   }
 
-  void apply(const Desc& input, const Desc& regionOfInterest, const Desc& output,
+  void apply(const Input& input, const Input& regionOfInterest, const Output& output,
              const OptFilterParams& filterParameters = {}) const {
-    Desc y = output;
-    detail::check(::BNNSCropResize(&layer_, &input, &regionOfInterest, &y, detail::pointer(filterParameters)),
-                  "BNNSCropResize");
+    constexpr auto where = "CropResizeLayer::apply";
+    detail::requireOneSample(where, {{"input", input}, {"regionOfInterest", regionOfInterest}, {"output", output}});
+    Desc y = output.descriptor();
+    detail::check(::BNNSCropResize(&layer_, &input.descriptor(), &regionOfInterest.descriptor(), &y,
+                                   detail::pointer(filterParameters)),
+                  where, "BNNSCropResize");
   }
-  void applyBackward(const Desc& regionOfInterest, const Desc& outputGradient, const Desc& generatingInputGradient,
+  void applyBackward(const Input& regionOfInterest, const Input& outputGradient, const Output& generatingInputGradient,
                      const OptFilterParams& filterParameters = {}) const {
-    Desc dx = generatingInputGradient;
-    detail::check(
-        ::BNNSCropResizeBackward(&layer_, &dx, &regionOfInterest, &outputGradient, detail::pointer(filterParameters)),
-        "BNNSCropResizeBackward");
+    constexpr auto where = "CropResizeLayer::applyBackward";
+    detail::requireOneSample(where, {{"regionOfInterest", regionOfInterest},
+                                     {"outputGradient", outputGradient},
+                                     {"generatingInputGradient", generatingInputGradient}});
+    Desc dx = generatingInputGradient.descriptor();
+    detail::check(::BNNSCropResizeBackward(&layer_, &dx, &regionOfInterest.descriptor(), &outputGradient.descriptor(),
+                                           detail::pointer(filterParameters)),
+                  where, "BNNSCropResizeBackward");
   }
 
  private:
