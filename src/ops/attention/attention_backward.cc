@@ -6,12 +6,12 @@
 
 #include "src/core/checked.h"
 #include "src/core/error.h"
+#include "src/core/sums.h"
 #include "src/gemm/operand.h"
 #include "src/ops/attention/attention.h"
 #include "src/ops/attention/attention_buffers.h"
 #include "src/ops/attention/attention_checks.h"
 #include "src/ops/attention/attention_pass.h"
-#include "src/ops/fully_connected/fully_connected.h"
 
 namespace bnns {
 namespace {
@@ -23,14 +23,23 @@ Lens row_lens(const float* data, size_t stride) {
   return strided_lens(data, FloatType::f32, static_cast<ptrdiff_t>(stride), 1);
 }
 
-// sums[c] (=|+=) the rows in order, whatever the number of threads.
-void column_sums(const AttentionPass& pass, const float* rows, size_t n, size_t stride, size_t columns, bool add,
-                 float* sums) {
+// Blocks of rows: block o begins o * outer_stride after the first.
+struct RowBlocks {
+  const float* data;
+  size_t outer, outer_stride, rows, stride;
+};
+
+// The sums of the columns of all rows, in `sums`, a column by one thread whatever the number of threads.
+void sum_columns(const AttentionPass& pass, const RowBlocks& blocks, size_t columns, float* sums) {
   if (pass.measuring()) return;
-  const size_t tasks = div_up(columns, kSumColumns);
-  parallel_for(tasks, threads_for(pass.threads(), tasks, n * columns * sizeof(float)), [&](size_t task, size_t) {
-    const size_t first = task * kSumColumns, m = std::min(kSumColumns, columns - first);
-    fully_connected_bias_gradient(rows ? rows + first : nullptr, n, stride, m, add, sums + first);
+  const size_t tasks = div_up(columns, kSumColumns), bytes = blocks.outer * blocks.rows * columns * sizeof(float);
+  parallel_for(tasks, threads_for(pass.threads(), tasks, bytes), [&](size_t task, size_t) {
+    const size_t first = task * kSumColumns, n = std::min(kSumColumns, columns - first);
+    double total[kSumColumns] = {};
+    for (size_t o = 0; o < blocks.outer && blocks.rows; ++o) {
+      add_column_sums(blocks.data + o * blocks.outer_stride + first, blocks.rows, blocks.stride, n, total);
+    }
+    round_sums(total, n, sums + first);
   });
 }
 
@@ -147,11 +156,8 @@ void AttentionFilter::projection_gradients(AttentionPass& pass, const Deltas& de
   }
   if (deltas.bias[which].data) {
     float* sums = pass.floats(n);
-    bool add = false;
-    for_row_blocks(pass, together, x.outer, x.rows, [&](size_t o, size_t count) {
-      column_sums(pass, g_rows(o), count, g_stride, n, add, sums);
-      add = true;
-    });
+    const size_t outer = together ? 1 : x.outer;
+    sum_columns(pass, {g, outer, g_outer_stride, together ? x.outer * x.rows : x.rows, g_stride}, n, sums);
     if (!pass.measuring()) scatter(sums, deltas.bias[which], 1);
   }
   if (deltas.target[which].data) {
@@ -189,7 +195,7 @@ void AttentionFilter::run_backward(AttentionPass& pass, AttentionHeads& h, const
     const bool plain = dy.type == FloatType::f32 && dy.depth_stride == 1;
     const float* rows = plain ? static_cast<const float*>(dy.data) : pass.values(deltas.dy);
     float* sums = pass.floats(p.model);
-    column_sums(pass, rows, n, plain ? static_cast<size_t>(dy.row_stride) : p.model, p.model, false, sums);
+    sum_columns(pass, {rows, 1, 0, n, plain ? static_cast<size_t>(dy.row_stride) : p.model}, p.model, sums);
     if (!pass.measuring()) scatter(sums, deltas.output_bias, 1);
   }
   if (!wants_heads) return;
@@ -221,12 +227,12 @@ void AttentionFilter::run_backward(AttentionPass& pass, AttentionHeads& h, const
   // The bias row of every sample stands behind its S rows.
   if (deltas.key_row.data) {
     float* sums = pass.floats(s.heads * s.key_size);
-    column_sums(pass, h.dk ? h.dk + s.keys * ks : nullptr, s.batch, s.rows() * ks, s.heads * s.key_size, false, sums);
+    sum_columns(pass, {h.dk ? h.dk + s.keys * ks : nullptr, 1, 0, s.batch, s.rows() * ks}, s.heads * s.key_size, sums);
     if (!pass.measuring()) scatter(sums, deltas.key_row, 1);
   }
   if (deltas.value_row.data) {
     float* sums = pass.floats(values);
-    column_sums(pass, h.dv ? h.dv + s.keys * vs : nullptr, s.batch, s.rows() * vs, values, false, sums);
+    sum_columns(pass, {h.dv ? h.dv + s.keys * vs : nullptr, 1, 0, s.batch, s.rows() * vs}, values, sums);
     if (!pass.measuring()) scatter(sums, deltas.value_row, 1);
   }
 }

@@ -64,8 +64,4 @@ struct SoftmaxRows {
   size_t first(size_t row) const { return row / step * n * step + row % step; }
 };
 
-// db[o] (=|+=) sum over rows of g[row * stride + o], rows in order, vectorised over o.
-void fully_connected_bias_gradient(const float* g, size_t rows, size_t stride, size_t outputs, bool accumulate,
-                                   float* db) noexcept;
-
 }  // namespace bnns

@@ -8,6 +8,7 @@
 #include "src/core/checked.h"
 #include "src/core/elements.h"
 #include "src/core/parallel.h"
+#include "src/core/sums.h"
 #include "src/ops/fully_connected/fully_connected.h"
 
 namespace bnns {
@@ -186,8 +187,7 @@ void FullyConnectedFilter::backward(const BackwardCall& call) {
   if (call.bias_delta) {
     const float* rows = own_g ? g_room : static_cast<const float*>(wanted.dy.data);
     float* to = db_floats ? db_room : static_cast<float*>(wanted.db.data);
-    fully_connected_bias_gradient(rows, batch, own_g ? p.outputs : wanted.dy_stride, p.outputs,
-                                  !db_floats && wanted.db.accumulate, to);
+    column_sums(rows, batch, own_g ? p.outputs : wanted.dy_stride, p.outputs, !db_floats && wanted.db.accumulate, to);
     if (db_floats && wanted.db.accumulate)
       db.accumulate(wanted.db.data, 0, p.outputs, to);
     else if (db_floats)

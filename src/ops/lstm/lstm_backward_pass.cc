@@ -8,7 +8,7 @@
 //   dx = Wx' dz   dWx = dz x'   dWh = dz h_{t-1}'   dWc = dz c'   db = dz, summed over steps and sequences
 #include <cstring>
 
-#include "src/ops/fully_connected/fully_connected.h"
+#include "src/core/sums.h"
 #include "src/ops/lstm/lstm_run.h"
 
 namespace bnns {
@@ -268,7 +268,7 @@ class BackwardPass {
     weights_gradient(deltas_.cw, l, d, 0, kOutput, matrix(own.c, H), H);
     weights_gradient(deltas_.cw, l, d, kOutput, 1, matrix(memory_.record(l, d).c, H), H);
     if (lstm_any(deltas_.b)) {
-      fully_connected_bias_gradient(own.dz, R, 4 * H, 4 * H, false, s_.db);
+      column_sums(own.dz, R, 4 * H, 4 * H, false, s_.db);
       for (size_t k = 0; k < kGates; ++k) {
         if (deltas_.b[k].present()) deltas_.b[k].store(l, d, 0, s_.db + k * H);
       }
