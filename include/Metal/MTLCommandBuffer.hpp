@@ -56,9 +56,6 @@ class BNNS_MPS_API CommandBuffer : public NS::Referencing<CommandBuffer> {
   // buffer is completed, and for one that ran nothing. CUDA: the GPU's duration, ending when the host learns of it.
   virtual CFTimeInterval GPUStartTime() const = 0;
   virtual CFTimeInterval GPUEndTime() const = 0;
-  // When the host began and ended to hand the work to the device; 0 before that.
-  virtual CFTimeInterval kernelStartTime() const = 0;
-  virtual CFTimeInterval kernelEndTime() const = 0;
   const char* className() const noexcept override;
 
  protected:

@@ -16,7 +16,7 @@ CommandBufferImpl::CommandBufferImpl(CommandQueueImpl& queue)
     : queue_(NS::RetainPtr(&queue)), arena_(std::make_shared<Arena>(queue.device_impl().cache())) {}
 
 CommandBufferImpl::~CommandBufferImpl() {
-  if (status() == MTL::CommandBufferStatusEnqueued) queue_->withdraw(*this);
+  if (status_ == MTL::CommandBufferStatusEnqueued) queue_->withdraw(*this);
   leave_queue();
   kept_.clear();
   arena_->close();
@@ -90,16 +90,9 @@ void CommandBufferImpl::commit() {
 }
 
 void CommandBufferImpl::start(QueueBackend& backend) noexcept {
-  Span span;
-  span.begin = host_seconds();
   if (!error()) {  // a buffer with a refused encode runs nothing
     const std::string error = backend.start(operations_, &token_);
     if (!error.empty()) fail(MTL::CommandBufferErrorInternal, error.c_str());
-  }
-  span.end = host_seconds();
-  {
-    Lock lock(*this);
-    host_span_ = span;
   }
   set_status(MTL::CommandBufferStatusScheduled);
 }
@@ -115,9 +108,10 @@ void CommandBufferImpl::finish(QueueBackend& backend) noexcept {
   operations_.clear();
   {
     Lock lock(*this);
-    device_span_ = span;
+    span_ = span;
+    status_ = error_ ? MTL::CommandBufferStatusError : MTL::CommandBufferStatusCompleted;
   }
-  set_status(error() ? MTL::CommandBufferStatusError : MTL::CommandBufferStatusCompleted);
+  changed_.notify_all();
   leave_queue();  // before the handlers: they may ask for the next buffer
   call(completed_handlers_);
   kept_.clear();
@@ -198,30 +192,14 @@ NS::Error* CommandBufferImpl::error() const {
   return error_.get();
 }
 
-Span CommandBufferImpl::device_span() const {
-  Lock lock(*this);
-  return device_span_;
-}
-
-Span CommandBufferImpl::host_span() const {
-  Lock lock(*this);
-  return host_span_;
-}
-
 CFTimeInterval CommandBufferImpl::GPUStartTime() const {
-  return device_span().begin;
+  Lock lock(*this);
+  return span_.begin;
 }
 
 CFTimeInterval CommandBufferImpl::GPUEndTime() const {
-  return device_span().end;
-}
-
-CFTimeInterval CommandBufferImpl::kernelStartTime() const {
-  return host_span().begin;
-}
-
-CFTimeInterval CommandBufferImpl::kernelEndTime() const {
-  return host_span().end;
+  Lock lock(*this);
+  return span_.end;
 }
 
 void CommandBufferImpl::reserve(size_t operations, size_t kept) {

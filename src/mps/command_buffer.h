@@ -28,8 +28,6 @@ class CommandBufferImpl final : public NS::Referencing<CommandBufferImpl, MTL::C
   NS::Error* error() const override;
   CFTimeInterval GPUStartTime() const override;
   CFTimeInterval GPUEndTime() const override;
-  CFTimeInterval kernelStartTime() const override;
-  CFTimeInterval kernelEndTime() const override;
 
   // For encodes. All of it before commit, by one thread at a time.
   bool committed() const { return status() >= MTL::CommandBufferStatusCommitted; }
@@ -46,8 +44,6 @@ class CommandBufferImpl final : public NS::Referencing<CommandBufferImpl, MTL::C
 
  private:
   class Lock;  // of mutex_
-  Span device_span() const;
-  Span host_span() const;
   void adopt() noexcept;
   void leave_queue() noexcept;
   void set_status(MTL::CommandBufferStatus status);
@@ -60,14 +56,14 @@ class CommandBufferImpl final : public NS::Referencing<CommandBufferImpl, MTL::C
   std::vector<NS::SharedPtr<NS::Object>> kept_;
   std::vector<MTL::HandlerFunction> scheduled_handlers_, completed_handlers_;
   QueueBackend::Token token_ = nullptr;
-  std::shared_ptr<QueueCore> core_;  // whose uncompleted buffers this is one of; null once completed
+  std::shared_ptr<QueueCore> core_;  // that counts this one of its uncompleted buffers; null: none does
 
   mutable ForkMutex mutex_;  // of what follows
   mutable ForkCondition changed_;
   uint32_t generation_ = fork_generation();
   MTL::CommandBufferStatus status_ = MTL::CommandBufferStatusNotEnqueued;
   bool done_ = false;  // handlers included
-  Span device_span_, host_span_;
+  Span span_;          // when the device worked on it
   NS::SharedPtr<NS::Error> error_;
 };
 

@@ -1,6 +1,7 @@
 #include "src/mps/command_queue.h"
 
 #include <algorithm>
+#include <iterator>
 #include <system_error>
 
 #include "src/core/blocked_signals.h"
@@ -18,7 +19,7 @@ void run_queue(const std::shared_ptr<QueueCore>& core) {
       core->work.wait(lock, [&] { return core->stop || !core->started.empty(); });
       if (core->started.empty()) return;
       buffer = std::move(core->started.front().committed);
-      core->started.pop_front();
+      core->spare.splice(core->spare.begin(), core->started, core->started.begin());
     }
     // What handlers autorelease goes with their buffer.
     auto pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
@@ -37,11 +38,18 @@ void start_thread(const std::shared_ptr<QueueCore>& core) {
   core->thread_id = core->thread.get_id();
 }
 
-auto place_of(std::list<QueueCore::Place>& places, const CommandBufferImpl& buffer) {
-  return std::find_if(places.begin(), places.end(), [&](const auto& place) { return place.buffer == &buffer; });
+}  // namespace
+
+QueueCore::Places::iterator QueueCore::find_place(const CommandBufferImpl& buffer) {
+  return std::find_if(waiting.begin(), waiting.end(), [&](const Place& place) { return place.buffer == &buffer; });
 }
 
-}  // namespace
+QueueCore::Places::iterator QueueCore::add_place(CommandBufferImpl& buffer) {
+  if (spare.empty()) spare.emplace_back();
+  waiting.splice(waiting.end(), spare, spare.begin());
+  waiting.back().buffer = &buffer;
+  return std::prev(waiting.end());
+}
 
 void QueueCore::start_front() noexcept {
   while (!waiting.empty() && waiting.front().committed) {
@@ -60,12 +68,15 @@ void QueueCore::complete_one() noexcept {
 }
 
 CommandQueueImpl::CommandQueueImpl(DeviceImpl& device, size_t most_buffers)
-    : device_(device), most_buffers_(most_buffers), core_(std::make_shared<QueueCore>()) {
+    : device_(device),
+      most_buffers_(most_buffers),
+      core_(std::make_shared<QueueCore>()),
+      generation_(core_->generation) {
   core_->backend = device.backend().make_queue();
 }
 
 CommandQueueImpl::~CommandQueueImpl() {
-  if (core_->generation != fork_generation()) {
+  if (!is_ours()) {
     new std::shared_ptr<QueueCore>(std::move(core_));  // the parent's: neither its thread nor its stream is ours
     return;
   }
@@ -79,64 +90,62 @@ CommandQueueImpl::~CommandQueueImpl() {
   core_->on_thread() ? core_->thread.detach() : core_->thread.join();
 }
 
-std::shared_ptr<QueueCore> CommandQueueImpl::core() {
+const std::shared_ptr<QueueCore>& CommandQueueImpl::core() {
+  if (is_ours()) return core_;
   ForkLock lock(mutex_);
-  if (core_->generation != fork_generation()) {
+  if (!is_ours()) {
     auto made = std::make_shared<QueueCore>();
     made->backend = device_.backend().make_queue();
     new std::shared_ptr<QueueCore>(std::move(core_));  // as in the destructor
     core_ = std::move(made);
+    generation_.store(core_->generation, std::memory_order_release);
   }
   return core_;
 }
 
-std::shared_ptr<QueueCore> CommandQueueImpl::known_core() noexcept {
-  ForkLock lock(mutex_);
-  return core_;
+void CommandQueueImpl::count(CommandBufferImpl& buffer) {
+  const std::shared_ptr<QueueCore>& core = this->core();
+  if (most_buffers_ == NS::UIntegerMax) return;
+  ForkLock lock(core->mutex);
+  if (core->uncompleted >= most_buffers_ && core->on_thread()) {
+    fail_invalid("called by a handler of the queue, which has all of its %zu command buffers in use", most_buffers_);
+  }
+  core->space.wait(lock, [&] { return core->uncompleted < most_buffers_; });
+  ++core->uncompleted;
+  buffer.count_in(core);
 }
 
 MTL::CommandBuffer* CommandQueueImpl::commandBuffer() {
-  return protect(Reporter("commandBuffer", label_.get()), static_cast<MTL::CommandBuffer*>(nullptr),
-                 [&]() -> MTL::CommandBuffer* {
-                   const std::shared_ptr<QueueCore> core = this->core();
-                   auto made = NS::TransferPtr(new CommandBufferImpl(*this));
-                   {
-                     ForkLock lock(core->mutex);
-                     if (core->uncompleted >= most_buffers_ && core->on_thread()) {
-                       fail_invalid("called by a handler of the queue, which has all of its %zu command buffers in use",
-                                    most_buffers_);
-                     }
-                     core->space.wait(lock, [&] { return core->uncompleted < most_buffers_; });
-                     ++core->uncompleted;
-                   }
-                   made->count_in(core);
-                   return made.detach()->autorelease();
-                 });
+  const Reporter reporter("commandBuffer", label_.get());
+  return protect(reporter, static_cast<MTL::CommandBuffer*>(nullptr), [&]() -> MTL::CommandBuffer* {
+    auto made = NS::TransferPtr(new CommandBufferImpl(*this));
+    count(*made);
+    return made.detach()->autorelease();
+  });
 }
 
 void CommandQueueImpl::enqueue(CommandBufferImpl& buffer) {
-  const std::shared_ptr<QueueCore> core = this->core();
-  ForkLock lock(core->mutex);
-  core->waiting.push_back({&buffer, nullptr});
+  QueueCore& core = *this->core();
+  ForkLock lock(core.mutex);
+  core.add_place(buffer);
 }
 
 void CommandQueueImpl::submit(CommandBufferImpl& buffer) {
-  const std::shared_ptr<QueueCore> core = this->core();
+  const std::shared_ptr<QueueCore>& core = this->core();
   ForkLock lock(core->mutex);
   if (!core->thread.joinable()) start_thread(core);
-  auto place = place_of(core->waiting, buffer);
-  if (place == core->waiting.end()) place = core->waiting.insert(place, {&buffer, nullptr});
+  auto place = core->find_place(buffer);
+  if (place == core->waiting.end()) place = core->add_place(buffer);
   place->committed = NS::RetainPtr(&buffer);
   core->start_front();
 }
 
 void CommandQueueImpl::withdraw(CommandBufferImpl& buffer) noexcept {
-  const std::shared_ptr<QueueCore> core = known_core();
-  if (core->generation != fork_generation()) return;
-  ForkLock lock(core->mutex);
-  const auto place = place_of(core->waiting, buffer);
-  if (place != core->waiting.end()) core->waiting.erase(place);
-  core->start_front();
+  if (!is_ours()) return;
+  ForkLock lock(core_->mutex);
+  const auto place = core_->find_place(buffer);
+  if (place != core_->waiting.end()) core_->waiting.erase(place);
+  core_->start_front();
 }
 
 }  // namespace bnns::mps

@@ -30,14 +30,19 @@ struct QueueCore {
 
   ForkMutex mutex;  // of what follows
   ForkCondition work, space;
-  std::list<Place> waiting, started;
-  size_t uncompleted = 0;  // command buffers
+  using Places = std::list<Place>;
+  Places waiting, started, spare;  // spare: nodes to use again
+  size_t uncompleted = 0;          // command buffers, where their number is limited
   bool stop = false;
 
-  // Starts what is committed at the front, so that the order of starting is the order of finishing. Under the lock.
+  // All of these under the lock.
+  Places::iterator find_place(const CommandBufferImpl& buffer);  // of those that wait
+  Places::iterator add_place(CommandBufferImpl& buffer);
+  // Starts what is committed at the front, so that the order of starting is the order of finishing.
   void start_front() noexcept;
+
   void complete_one() noexcept;  // one buffer less
-  bool on_thread() const { return generation == fork_generation() && std::this_thread::get_id() == thread_id; }
+  bool on_thread() const { return std::this_thread::get_id() == thread_id; }
 };
 
 class CommandQueueImpl final : public MTL::CommandQueue {
@@ -51,20 +56,23 @@ class CommandQueueImpl final : public MTL::CommandQueue {
   MTL::CommandBuffer* commandBuffer() override;
 
   DeviceImpl& device_impl() { return device_; }
-  std::shared_ptr<QueueCore> core();  // this process's; throws Error
+  const std::shared_ptr<QueueCore>& core();  // this process's; throws Error
+  void count(CommandBufferImpl& buffer);     // waits until the queue may have one more
   // Throw where there is no thread or no memory.
   void enqueue(CommandBufferImpl& buffer);
   void submit(CommandBufferImpl& buffer);
   void withdraw(CommandBufferImpl& buffer) noexcept;  // an enqueued buffer that is never committed
-  bool on_queue_thread() noexcept { return known_core()->on_thread(); }
+  bool on_queue_thread() const noexcept { return is_ours() && core_->on_thread(); }
 
  private:
-  std::shared_ptr<QueueCore> known_core() noexcept;  // may be the parent process's
+  // core_ is this process's, and stays.
+  bool is_ours() const noexcept { return generation_.load(std::memory_order_acquire) == fork_generation(); }
 
   DeviceImpl& device_;
   const size_t most_buffers_;
-  ForkMutex mutex_;  // of core_
+  ForkMutex mutex_;  // of changing core_
   std::shared_ptr<QueueCore> core_;
+  std::atomic<uint32_t> generation_;  // core_'s
   NS::SharedPtr<NS::String> label_;
 };
 

@@ -136,9 +136,6 @@ TEST_P(Commands, Times) {
   EXPECT_GT(began, 0);
   EXPECT_GT(ended, began);
   EXPECT_LT(ended - began, 60);
-  EXPECT_GT(buffer->kernelStartTime(), 0);
-  EXPECT_GE(buffer->kernelEndTime(), buffer->kernelStartTime());
-  EXPECT_GE(ended, buffer->kernelStartTime());
   auto next = NS::RetainPtr(queue_->commandBuffer());
   kernel->encodeToCommandBuffer(next.get(), x.get(), y.get());
   next->commit();
