@@ -40,23 +40,14 @@ void check_type(const BNNSNDArrayDescriptor& d, const char* op, const char* fiel
   }
 }
 
-// The span of t, or one factor of it, leaves 64 bits: named by the axis that reaches furthest.
+// The span of t, or a factor of it, leaves 64 bits. The largest number that the caller gave is the one to name.
 [[noreturn]] void fail_too_large(const Tensor& t, const BNNSNDArrayDescriptor& d, const char* op, const char* field) {
-  size_t position = 0, axis = 0;
-  long double furthest = -1, default_stride = 1;
-  bool by_stride = false;
-  for (size_t j = 0; j < t.rank; ++j) {
-    const size_t k = axis_at(d.layout, t.rank, j);
-    const long double stride = d.stride[j] ? static_cast<long double>(d.stride[j]) : default_stride;
-    const long double reach = stride * static_cast<long double>(t.size[k] - 1);
-    if (reach > furthest) {
-      furthest = reach, position = j, axis = k;
-      by_stride = d.stride[j] > t.size[k];
-    }
-    default_stride = stride * static_cast<long double>(t.size[k]);
-  }
-  fail_invalid("%s: %s.%s[%zu] is %zu, too large: %s exceeds 2^64 bits", op, field, by_stride ? "stride" : "size",
-               by_stride ? position : axis, by_stride ? d.stride[position] : d.size[axis], t.text().c_str());
+  const size_t size = static_cast<size_t>(std::max_element(d.size, d.size + t.rank) - d.size);
+  const size_t stride = static_cast<size_t>(std::max_element(d.stride, d.stride + t.rank) - d.stride);
+  const bool by_stride = d.stride[stride] > d.size[size];
+  fail_invalid("%s: %s.%s[%zu] is %zu, too large: %s does not fit in 2^64 bits", op, field,
+               by_stride ? "stride" : "size", by_stride ? stride : size, by_stride ? d.stride[stride] : d.size[size],
+               t.text().c_str());
 }
 
 // Pack32: output channels innermost in groups of 32; the last group is stored whole.

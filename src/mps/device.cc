@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/core/log.h"
 #include "src/mps/command_queue.h"
 #include "src/mps/guard.h"
 #include "src/mps/texture.h"
@@ -19,9 +20,11 @@ namespace {
 const std::vector<DeviceImpl*>& devices() {
   static const auto* list = [] {
     auto* made = new std::vector<DeviceImpl*>;
+    const char* text = std::getenv("BNNS_MPS_DEVICE");
+    const std::string_view forced = text ? text : "";
+    if (!forced.empty() && forced != "cpu") log_ignored_setting("BNNS_MPS_DEVICE", text, "cpu");
 #if BNNS_MPS_CUDA
-    const char* forced = std::getenv("BNNS_MPS_DEVICE");
-    const int count = forced && std::string_view(forced) == "cpu" ? 0 : cuda_device_count();
+    const int count = forced == "cpu" ? 0 : cuda_device_count();
     for (int i = 0; i < count; ++i) {
       guarded("MTLCopyAllDevices", 0, [&] {
         made->push_back(new DeviceImpl(make_cuda_backend(i), MTLX::DeviceKind::cuda, 1 + static_cast<uint64_t>(i)));

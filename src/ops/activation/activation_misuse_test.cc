@@ -33,7 +33,7 @@ std::vector<BadLayer> bad_layers() {
     return bad.back().layer;
   };
   add("unknown function", layer_of(f32(4), f32(4), BNNSActivationFunction(36)),
-      {"activation.function is 36", "0 to 35"});
+      {"activation.function is 36", "no BNNSActivationFunction"});
   add("count", layer_of(f32(4), f32(5), BNNSActivationFunctionTanh), {"o_desc has 5 elements", "expected 4"});
   add("no elements", layer_of(f32(0), f32(0), BNNSActivationFunctionTanh), {"i_desc.size[0] is 0"});
   add("layout", layer_of(descriptor(BNNSDataLayout(7), {4}, nullptr), f32(4), BNNSActivationFunctionTanh),

@@ -199,7 +199,9 @@ TEST(ArithmeticCalls, BC37_CreationRefusals) {
        {"in2.size[1]", "2", "out.size[1] = 3", "or 1"}},
       {"input larger than output", [](auto&, auto& b, auto&) { b.out.size[0] = 1; }, {"in1.size[0]", "4"}},
       {"extent 0", [](auto&, auto& b, auto&) { b.in1.size[0] = 0; }, {"in1.size[0]", "0"}},
-      {"extent that wraps", [](auto&, auto& b, auto&) { b.out.size[0] = b.out.size[1] = SIZE_MAX / 2; }, {"size_t"}},
+      {"extent that wraps",
+       [](auto&, auto& b, auto&) { b.out.size[0] = b.out.size[1] = SIZE_MAX / 2; },
+       {"out.size[0] is", "does not fit"}},
       {"strides fall",
        [](auto&, auto& b, auto&) {
          b.in1.stride[0] = 8;

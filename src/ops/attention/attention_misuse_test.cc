@@ -37,7 +37,8 @@ TEST(AttentionMisuse, LayersAreRefusedWithAReason) {
       {[](Layer& l) { l.key_attn_bias.data = nullptr; }, {"key_attn_bias", "both"}},
       {[](Layer& l) { l.value_attn_bias.data = nullptr; }, {"value_attn_bias", "both"}},
       {[](Layer& l) { l.query.target_desc.stride[0] = 9, l.query.target_desc.stride[1] = 3; }, {"stride[1]"}},
-      {[](Layer& l) { l.query.target_desc.size[0] = l.output.target_desc.size[0] = SIZE_MAX / 64; }, {"size_t"}},
+      {[](Layer& l) { l.query.target_desc.size[0] = l.output.target_desc.size[0] = SIZE_MAX / 64; },
+       {"query.target_desc.size[0] is", "does not fit"}},
   };
   for (const auto& c : cases) {
     Layer layer = s.layer();
@@ -108,7 +109,7 @@ TEST(AttentionMisuse, ForwardCallsAreRefusedBeforeAnythingIsWritten) {
       {[](Forward& f) { f.cache = static_cast<char*>(f.cache) + 4; }, {"backprop_cache", "multiple of 8"}},
       {[](Forward& f) { f.workspace_size = 0; }, {"workspace_size is 0"}},
       {[](Forward& f) { f.with_workspace_size = false; }, {"workspace_size is NULL"}},
-      {[](Forward& f) { f.batch = SIZE_MAX / 2; }, {"size_t"}},
+      {[](Forward& f) { f.batch = SIZE_MAX / 2; }, {"batch_size is", "too large"}},
   };
   const Bytes before = s.y.snapshot();
   for (const auto& c : cases) {

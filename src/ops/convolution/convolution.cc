@@ -29,14 +29,16 @@ void check_weights(const ConvolutionProblem& p) {
     case BNNSDataLayoutConvolutionWeightsOIHW_Pack32:
       break;
     default:
-      fail_invalid("%s: w_desc.layout is %s, expected one of the four BNNSDataLayoutConvolutionWeights", p.op(),
+      fail_invalid("%s: w_desc.layout is %s, expected BNNSDataLayoutConvolutionWeightsOIHW or a relative of it", p.op(),
                    enum_text(p.w.layout).text);
   }
   const size_t o = output_axis(p.w), i = 5 - o, groups = p.map.groups;
   if (groups > 1 && p.w.layout != BNNSDataLayoutConvolutionWeightsOIHW &&
       p.w.layout != BNNSDataLayoutConvolutionWeightsOIHrWr) {
-    fail_unsupported("%s: groups is %zu with w_desc.layout %s; expected ...WeightsOIHW or ...WeightsOIHrWr", p.op(),
-                     groups, enum_text(p.w.layout).text);
+    fail_unsupported(
+        "%s: groups is %zu with w_desc.layout %s; expected BNNSDataLayoutConvolutionWeightsOIHW or "
+        "BNNSDataLayoutConvolutionWeightsOIHrWr",
+        p.op(), groups, enum_text(p.w.layout).text);
   }
   if (p.inputs % groups != 0 || p.outputs % groups != 0) {
     fail_invalid("%s: groups is %zu, expected a divisor of %zu input and %zu output channels", p.op(), groups, p.inputs,
@@ -71,10 +73,12 @@ ConvolutionAxis make_axis(const ConvolutionProblem& p, const AxisNames& names, s
   }
   size_t windows, taps;
   if (__builtin_mul_overflow(a.stride, a.small - 1, &windows) || windows > SIZE_MAX / 2) {
-    fail_invalid("%s: %s is %zu, too large for %zu windows", p.op(), names.stride, a.stride, a.small);
+    fail_invalid("%s: %s is %zu, too large: its product with %zu windows does not fit in 64 bits", p.op(), names.stride,
+                 a.stride, a.small);
   }
   if (__builtin_mul_overflow(a.kernel - 1, a.dilation, &taps) || taps > SIZE_MAX / 2) {
-    fail_invalid("%s: %s is %zu, too large for %zu taps", p.op(), names.dilation, a.dilation, a.kernel);
+    fail_invalid("%s: %s is %zu, too large: its product with %zu taps does not fit in 64 bits", p.op(), names.dilation,
+                 a.dilation, a.kernel);
   }
   const size_t have = a.large + before + after;  // a tensor has less than 2^61 elements
   const size_t need = windows + taps + 1;

@@ -42,8 +42,10 @@ TEST(ConvolutionMisuse, DescriptorsSayWhy) {
     refused(t, [](P& p, O&) { p.i_desc.size[0] = 0; }, {op, "i_desc.size[0] is 0"});
     refused(t, [](P& p, O&) { p.o_desc.size[2] = 0; }, {op, "o_desc.size[2] is 0"});
     refused(t, [](P& p, O&) { p.w_desc.size[1] = 0; }, {op, "w_desc.size[1] is 0"});
-    refused(t, [](P& p, O&) { p.i_desc.layout = BNNSDataLayoutVector; }, {op, "i_desc.layout", "expected ImageCHW"});
-    refused(t, [](P& p, O&) { p.o_desc.layout = BNNSDataLayoutSNE; }, {op, "o_desc.layout", "expected ImageCHW"});
+    refused(t, [](P& p, O&) { p.i_desc.layout = BNNSDataLayoutVector; },
+            {op, "i_desc.layout", "expected BNNSDataLayoutImageCHW"});
+    refused(t, [](P& p, O&) { p.o_desc.layout = BNNSDataLayoutSNE; },
+            {op, "o_desc.layout", "expected BNNSDataLayoutImageCHW"});
     refused(t, [](P& p, O&) { p.w_desc.layout = BNNSDataLayout4DFirstMajor; }, {op, "w_desc.layout", "four"});
     refused(t, [](P& p, O&) { p.w_desc.layout = BNNSDataLayout(77); }, {"w_desc.layout is 0x4d"});
     refused(t, [](P& p, O&) { p.w_desc.data = nullptr; }, {"w_desc.data is NULL"});
@@ -84,7 +86,7 @@ TEST(ConvolutionMisuse, ShapesSayWhy) {
     refused(t, [](P& p, O&) { p.groups = 3; }, {"groups is 3, expected a divisor of 2 input and 4 output channels"});
     refused(t, [](P& p, O&) { p.groups = 2; }, {"w_desc.size[2] is 2, expected 1 = i_desc.size[2] / groups"});
     refused(t, [](P& p, O&) { p.groups = 2, p.w_desc.layout = BNNSDataLayoutConvolutionWeightsOIHW_Pack32; },
-            {"groups is 2", "expected OIHW or OIHrWr"});
+            {"groups is 2", "WeightsOIHW_Pack32 (0x40010)", "WeightsOIHrWr"});
     refused(t, [](P& p, O&) { p.groups = SIZE_MAX; }, {"groups", "divisor"});
     refused(t, [](P& p, O&) { p.bias.size[0] = 3; }, {"bias has 3 elements, expected 4 = o_desc.size[2]"});
     refused(t, [](P& p, O&) { p.activation.function = BNNSActivationFunction(99); }, {"activation.function is 99"});
@@ -102,10 +104,10 @@ TEST(ConvolutionMisuse, HugeNumbersAreRefused) {
     refused(t, [&](P& p, O&) { p.w_desc.size[0] = huge; }, {"does not fit"});
     refused(t, [&](P& p, O&) { p.x_stride = huge; }, {"does not fit"});
     refused(t, [&](P& p, O&) { p.y_dilation_stride = SIZE_MAX; }, {"does not fit"});
-    refused(t, [&](P& p, O&) { p.pad[1] = SIZE_MAX; }, {"does not fit"});
-    refused(t, [&](P& p, O&) { p.x_padding = SIZE_MAX / 2; }, {"does not fit"});
-    refused(t, [&](P& p, O&) { p.x_padding = huge - 10; }, {"width", "pixels with padding, expected at most"});
-    refused(t, [&](P& p, O&) { p.pad[2] = huge; }, {"height", "pixels with padding, expected at most"});
+    refused(t, [&](P& p, O&) { p.pad[1] = SIZE_MAX; }, {"x_padding or pad is 18446744073709551615"});
+    refused(t, [&](P& p, O&) { p.x_padding = SIZE_MAX / 2; }, {"x_padding or pad is 9223372036854775807"});
+    refused(t, [&](P& p, O&) { p.x_padding = huge - 10; }, {"x_padding or pad is", "expected at most"});
+    refused(t, [&](P& p, O&) { p.pad[2] = huge; }, {"y_padding or pad is", "expected at most"});
     refused(t, [&](P& p, O&) { p.i_desc.stride[2] = SIZE_MAX; }, {"i_desc", "does not fit"});
   }
   // One-bit weights whose f32 form would not fit; nothing is read, the pointers are the client's.

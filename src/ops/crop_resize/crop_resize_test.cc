@@ -219,7 +219,8 @@ TEST(CropResizeMisuse, BC34_BC37_RefusalsWriteNothing) {
   const Refusal refusals[] = {
       {"layer_params is NULL", [](Fixture& f) { f.layer_pointer = nullptr; }},
       {"roi is NULL", [](Fixture& f) { f.boxes_pointer = nullptr; }},
-      {"method is 0", [](Fixture& f) { f.layer.method = BNNSInterpolationMethodNearest; }},
+      {"method is BNNSInterpolationMethodNearest (0)",
+       [](Fixture& f) { f.layer.method = BNNSInterpolationMethodNearest; }},
       {"sampling_mode is 5", [](Fixture& f) { f.layer.sampling_mode = BNNSLinearSamplingMode(5); }},
       {"box_coordinate_mode is 4", [](Fixture& f) { f.layer.box_coordinate_mode = BNNSBoxCoordinateMode(4); }},
       {"spatial_scale is 0", [](Fixture& f) { f.layer.spatial_scale = 0; }},

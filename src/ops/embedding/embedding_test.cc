@@ -211,7 +211,7 @@ TEST(EmbeddingMisuse, BC34_CreateRefuses) {
       {"max_norm is -1", [](Fixture& f) { f.layer.max_norm = -1; }},
       {"max_norm is nan", [](Fixture& f) { f.layer.max_norm = NAN; }},
       {"norm_type is -2", [](Fixture& f) { f.layer.norm_type = -2; }},
-      {"flags is 2", [](Fixture& f) { f.layer.flags = BNNSEmbeddingFlags(2); }},
+      {"flags is 0x2", [](Fixture& f) { f.layer.flags = BNNSEmbeddingFlags(2); }},
       {"i_desc", [](Fixture& f) { f.layer.i_desc.size[0] = SIZE_MAX; }},
   };
   for (const Refusal& refusal : refusals) {

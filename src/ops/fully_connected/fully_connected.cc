@@ -19,8 +19,8 @@ size_t output_axis(const Tensor& w) {
       return 0;
     default:
       fail_invalid(
-          "%s: w_desc.layout is %s, expected BNNSDataLayoutRowMajorMatrix, ...ColumnMajorMatrix, ...2DFirstMajor or "
-          "...2DLastMajor",
+          "%s: w_desc.layout is %s, expected BNNSDataLayoutRowMajorMatrix, BNNSDataLayoutColumnMajorMatrix, "
+          "BNNSDataLayout2DFirstMajor or BNNSDataLayout2DLastMajor",
           kOp, enum_text(w.layout).text);
   }
 }

@@ -55,9 +55,9 @@ TEST(FusedMisuse, CreationSaysWhy) {
   EXPECT_FALSE(create(2, types, half));
   EXPECT_TRUE(refused_because({"layer_params[1] is NULL"}));
   EXPECT_FALSE(create(2, two_norms, layers));
-  EXPECT_TRUE(refused_because({"filter_type[0]", "normalization", "expected convolution"}));
+  EXPECT_TRUE(refused_because({"filter_type[0] is BNNSBatchNorm", "expected BNNSConvolution"}));
   EXPECT_FALSE(create(2, two_convolutions, layers));
-  EXPECT_TRUE(refused_because({"filter_type[1]", "convolution", "expected batch"}));
+  EXPECT_TRUE(refused_because({"filter_type[1] is BNNSConvolution", "expected BNNSBatchNorm"}));
   EXPECT_FALSE(create(2, unknown, layers));
   EXPECT_TRUE(refused_because({"filter_type[1] is 77"}));
 }
@@ -188,7 +188,7 @@ TEST(FusedMisuse, QuantizerIsForInference) {
   const FusedLayer sum(arithmetic_case(), e);
   const void* sum_layers[] = {&sum.arithmetic, &quantization};
   EXPECT_FALSE(FilterHandle(BNNSFilterCreateFusedLayer(2, sums, sum_layers, nullptr), &BNNSFilterDestroy));
-  EXPECT_TRUE(refused_because({"filter_type[1]", "quantization"}));
+  EXPECT_TRUE(refused_because({"filter_type[1] is BNNSQuantization"}));
 }
 
 }  // namespace

@@ -125,7 +125,9 @@ TEST(GatherMisuse, BC34_BC37_CallsSayWhyAndWriteNothing) {
     if (function == Function::scatter || function == Function::scatter_nd) {
       Call call(function);
       call.op = BNNSReduceFunctionMean;
-      call.expect_refused(-1, {"op is 4, expected 15 (None: overwrite) or 6 (Sum)"});
+      call.expect_refused(
+          -1,
+          {"op is BNNSReduceFunctionMean (4), expected BNNSReduceFunctionNone (overwrite) or BNNSReduceFunctionSum"});
       call.op = BNNSReduceFunctionSum;
       call.d.data_type = call.v.data_type = BNNSDataTypeBoolean;
       call.expect_refused(-1, {"output has type bool, which cannot be summed"});

@@ -179,10 +179,11 @@ void LossFilter::prepare(const LossCall& call, LossRun* run) const {
   run->problem = &problem_;
   run->batch = call.batch;
   run->n = x.count;
-  const size_t element = type_bytes(x.type), elements = checked_mul(call.batch, x.count, "loss: batch_size");
-  checked_mul(elements, 3 * sizeof(float), "loss: batch_size");  // no byte count below can wrap
+  const size_t element = type_bytes(x.type);
   const size_t in_stride = input_batch_stride(call.in_stride, call.batch, x, kOp, "in_stride");
   const size_t labels_stride = input_batch_stride(call.labels_stride, call.batch, x, kOp, "labels_stride");
+  const size_t elements = checked_mul(call.batch, x.count, "loss: batch_size");
+  checked_mul(elements, 3 * sizeof(float), "loss: batch_size");  // no byte count below can wrap
   // Kernels never write through x and labels.
   run->x = {&x_lens_, const_cast<char*>(static_cast<const char*>(call.in)), in_stride * element};
   run->labels = {&x_lens_, const_cast<char*>(static_cast<const char*>(call.labels)), labels_stride * element};

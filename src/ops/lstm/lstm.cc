@@ -100,8 +100,9 @@ LstmView make_lstm_view(const BNNSNDArrayDescriptor& d, std::initializer_list<Ls
   }
   const size_t rank = layout_rank(filled.layout);
   if (rank != SIZE_MAX && !is_orderly(filled.layout)) {
-    fail_invalid("%s: %s.layout is %s, expected SNE, NSE, Vector, RowMajorMatrix, ImageCHW or a generic layout", kLstm,
-                 field, enum_text(d.layout).text);
+    fail_invalid(
+        "%s: %s.layout is %s, expected BNNSDataLayoutSNE, NSE, Vector, RowMajorMatrix, ImageCHW or a generic layout",
+        kLstm, field, enum_text(d.layout).text);
   }
   if (rank != SIZE_MAX) inherit_sizes(&filled, rank, axes);
   const Tensor t = resolve_with_data(filled, kLstm, field);

@@ -33,7 +33,8 @@ NearestNeighbors::NearestNeighbors(const Options& options, size_t capacity, size
   if (neighbors == 0) fail_invalid("%s: n_neighbors is 0, expected at least 1", kOp);
   size_t bytes;
   if (__builtin_mul_overflow(capacity * sizeof(float), features, &bytes)) {
-    fail_invalid("%s: n_features is %zu, too large: %zu samples of it exceed 64 bits", kOp, features, capacity);
+    fail_invalid("%s: n_features is %zu, too large: its product with %zu samples does not fit in 64 bits", kOp,
+                 features, capacity);
   }
   samples_ = Buffer(options, bytes, "the samples");
 }

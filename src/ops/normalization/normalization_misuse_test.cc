@@ -31,8 +31,9 @@ TEST(NormalizationMisuse, BC34_BC35_CreationSaysWhy) {
           {"o_desc is f32 4x3x4, expected the sizes of i_desc, f32 3x3x4"});
   refused(Norm::batch, [](P& p) { p.o_desc.size[0] = 2, p.o_desc.size[1] = 3, p.o_desc.size[2] = 6; },
           {"o_desc is f32 2x3x6"});
-  refused(Norm::batch, [](P& p) { p.i_desc.layout = BNNSDataLayoutRowMajorMatrix; },
-          {"i_desc.layout is 0x20000, expected ImageCHW or Vector"});
+  refused(
+      Norm::batch, [](P& p) { p.i_desc.layout = BNNSDataLayoutRowMajorMatrix; },
+      {"i_desc.layout is BNNSDataLayoutRowMajorMatrix (0x20000)", "BNNSDataLayoutImageCHW or BNNSDataLayoutVector"});
   refused(Norm::batch, [](P& p) { p.o_desc.layout = BNNSDataLayout(5); }, {"o_desc.layout is 0x5"});
   refused(Norm::batch, [](P& p) { p.i_desc.data_type = BNNSDataTypeInt8; }, {"i_desc has type i8"});
   refused(Norm::batch, [](P& p) { p.o_desc.data_type = BNNSDataType(9); }, {"o_desc.data_type is 0x9"});

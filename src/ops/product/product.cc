@@ -63,7 +63,7 @@ void bind_indices(ProductProblem* p, const IndexList (&lists)[kSides], const cha
   size_t terms = 1;  // so that sizes of scratch cannot wrap
   for (size_t i = 1; i < p->indices; ++i) {
     if (__builtin_mul_overflow(terms, p->extent[i], &terms)) {
-      fail_invalid("%s: index %c is %zu in %s, too large: with the indices before it, more than 2^64 products", p->op,
+      fail_invalid("%s: index %c is %zu in %s, too large: the number of products does not fit in 64 bits", p->op,
                    labels[i], p->extent[i], first_field[i]);
     }
     for (size_t side = 0; side < kSides; ++side) {

@@ -37,7 +37,8 @@ TEST(QuantizationMisuse, BC34_BC35_BC37_SaysWhyAndWritesNothing) {
     for (int8_t v : layer.y) EXPECT_EQ(v, 99);
     for (float v : layer.x) EXPECT_EQ(v, 1);
   };
-  refused([](P& p, Layer&) { p.function = BNNSQuantizerFunction(2); }, {"quantization", "function is 2, expected 0"});
+  refused([](P& p, Layer&) { p.function = BNNSQuantizerFunction(2); },
+          {"quantization", "function is 2, which is no BNNSQuantizerFunction"});
   refused([](P& p, Layer&) { p.axis_mask = 3; }, {"axis_mask is 0x3, expected 0 or one of the bits 0 to 2"});
   refused([](P& p, Layer&) { p.axis_mask = 8; }, {"axis_mask is 0x8", "i_desc has rank 2, bit 2 is the batch"});
   refused([](P& p, Layer&) { p.axis_mask = SIZE_MAX; }, {"axis_mask is 0xffffffffffffffff"});

@@ -58,8 +58,9 @@ ResizeProblem make_resize_problem(const BNNSLayerParametersResize* layer) {
   for (size_t k = 0; k < p.x.rank; ++k) {
     size_t product;  // o * in below cannot wrap
     if (__builtin_mul_overflow(p.x.size[k], p.y.size[k], &product)) {
-      fail_invalid("%s: i_desc.size[%zu] is %zu and o_desc.size[%zu] is %zu, too large: their product exceeds 64 bits",
-                   kOp, k, p.x.size[k], k, p.y.size[k]);
+      fail_invalid(
+          "%s: i_desc.size[%zu] is %zu and o_desc.size[%zu] is %zu, too large: their product does not fit in 64 bits",
+          kOp, k, p.x.size[k], k, p.y.size[k]);
     }
   }
   const bool floats = is_float(p.x.type) && is_float(p.y.type);
