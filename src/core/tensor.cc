@@ -249,7 +249,7 @@ size_t batch_bytes(size_t batch, size_t stride, const Tensor& sample, const char
   if (__builtin_mul_overflow(batch - 1, stride, &elements) ||
       __builtin_add_overflow(elements, sample.span, &elements) ||
       __builtin_mul_overflow(elements, type_bits(sample.type), &bits)) {
-    fail_invalid("%s: batch_size is %zu and %s %zu: samples do not fit in memory", op, batch, field, stride);
+    fail_invalid("%s: batch_size is %zu and %s is %zu: samples do not fit in memory", op, batch, field, stride);
   }
   return (bits + 7) / 8;
 }

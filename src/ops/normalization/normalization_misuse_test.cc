@@ -58,8 +58,12 @@ TEST(NormalizationMisuse, BC34_BC35_CreationSaysWhy) {
           {"gamma_desc.data", "multiple of 4"});
   refused(Norm::batch, [](P& p) { p.moving_mean_desc.size[0] = 3; },
           {"moving_mean_desc has 3 elements, expected 4 = channels"});
-  refused(Norm::instance, [](P& p) { p.moving_variance_desc.data_type = BNNSDataTypeFloat16; },
-          {"moving_variance_desc has type f16", "f32"});
+  // One reason for every type that is not f32, whatever types other parameters may have.
+  refused(
+      Norm::instance, [](P& p) { p.moving_variance_desc.data_type = BNNSDataTypeFloat16; },
+      {"moving_variance_desc.data_type is BNNSDataTypeFloat16 (0x10010); moving statistics are BNNSDataTypeFloat32"});
+  refused(Norm::batch, [](P& p) { p.moving_mean_desc.data_type = BNNSDataTypeInt8; },
+          {"moving_mean_desc.data_type is BNNSDataTypeInt8 (0x20008); moving statistics are BNNSDataTypeFloat32"});
   refused(Norm::batch, [](P& p) { p.momentum = -0.1f; }, {"momentum is -0.1, expected 0 to 1"});
   refused(Norm::instance, [](P& p) { p.momentum = 1.5f; }, {"momentum is 1.5"});
   refused(Norm::batch, [](P& p) { p.momentum = NAN; }, {"momentum is nan"});
@@ -71,7 +75,7 @@ TEST(NormalizationMisuse, BC34_BC35_CreationSaysWhy) {
   refused(Norm::batch, [](P& p) { p.activation.function = BNNSActivationFunction(77); }, {"activation.function is 77"});
   NormLayer layer(kSmall);
   EXPECT_EQ(BNNSFilterCreateLayerNormalization(BNNSConvolution, &layer.parameters, nullptr), nullptr);
-  EXPECT_TRUE(refused_because({"normType is 0"}));
+  EXPECT_TRUE(refused_because({"normType is BNNSConvolution (0)"}));
   EXPECT_EQ(BNNSFilterCreateLayerNormalization(BNNSBatchNorm, nullptr, nullptr), nullptr);
   EXPECT_TRUE(refused_because({"layer_params is NULL"}));
   layer.options.flags = 8;

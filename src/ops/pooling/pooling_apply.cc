@@ -92,7 +92,7 @@ IndexPlanes PoolingFilter::check_indices(const PoolingIndices& indices, size_t b
   // beyond every plane that passes here: the kernels know unsigned indices alone.
   const bool narrow = indices.type == BNNSDataTypeUInt32 || indices.type == BNNSDataTypeInt32;
   if (!narrow && indices.type != BNNSDataTypeUInt64 && indices.type != BNNSDataTypeInt64) {
-    fail_invalid("%s: indices_data_type is %s, expected BNNSDataTypeUInt32, UInt64, Int32 or Int64", kOp,
+    fail_invalid("%s: indices_data_type is %s, expected UInt32, UInt64, Int32 or Int64", kOp,
                  enum_text(indices.type).text);
   }
   const uint64_t largest = indices.type == BNNSDataTypeInt32 ? INT32_MAX : UINT32_MAX;
