@@ -24,7 +24,7 @@ TEST(ReductionMisuse, BC34_BC35_BC37_CreateAndDirectRefuse) {
     std::function<void(Fixture&)> spoil;
   };
   const Refusal refusals[] = {
-      {"reduce_func is 15", [](Fixture& s) { s.layer.reduce_func = BNNSReduceFunctionNone; }},
+      {"reduce_func is BNNSReduceFunctionNone (15)", [](Fixture& s) { s.layer.reduce_func = BNNSReduceFunctionNone; }},
       {"reduce_func is 17", [](Fixture& s) { s.layer.reduce_func = BNNSReduceFunction(17); }},
       {"o_desc.size[1] is 2", [](Fixture& s) { s.layer.o_desc.size[1] = 2; }},
       {"o_desc has rank 1", [](Fixture& s) { s.layer.o_desc = vector_descriptor(1, s.y.data()); }},
