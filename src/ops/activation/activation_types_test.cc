@@ -1,6 +1,7 @@
 // Conversions between data types, the integer functions, and Gumbel noise.
 
 #include <limits>
+#include <utility>
 
 #include "src/ops/activation/activation_layouts.h"
 #include "src/ops/activation/activation_ref.h"
@@ -91,9 +92,8 @@ TEST(ActivationConversion, IntegersStayExact) {
       const std::vector<Out> y =
           convert<In, Out>(x, scaled(7, TypeOf<In>::value, 3, 0), scaled(7, TypeOf<Out>::value, 3, 0));
       for (size_t i = 0; i < x.size(); ++i) {
-        const bool below = std::is_signed_v<In> && x[i] < 0 &&
-                           (!std::is_signed_v<Out> || int64_t(x[i]) < int64_t(std::numeric_limits<Out>::min()));
-        const bool above = x[i] > 0 && uint64_t(x[i]) > uint64_t(std::numeric_limits<Out>::max());
+        const bool below = std::cmp_less(x[i], std::numeric_limits<Out>::min());
+        const bool above = std::cmp_greater(x[i], std::numeric_limits<Out>::max());
         EXPECT_EQ(y[i], below ? std::numeric_limits<Out>::min() : above ? std::numeric_limits<Out>::max() : Out(x[i]));
       }
     });
