@@ -1,5 +1,6 @@
 // Devices, queues, command buffers: order, handlers, waiting, errors, lifetimes.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <atomic>
 #include <chrono>
@@ -93,6 +94,21 @@ TEST_P(Commands, Handlers) {
   EXPECT_NE(std::string(MTLX::lastError()).find("before"), std::string::npos);
   EXPECT_EQ(buffer->status(), MTL::CommandBufferStatusCompleted);
   EXPECT_EQ(calls.size(), 3u);
+}
+
+TEST_P(Commands, SignalsGoToOtherThreads) {
+  auto queue = NS::TransferPtr(device_->newCommandQueue());
+  auto buffer = NS::RetainPtr(queue->commandBuffer());
+  sigset_t there, here;
+  sigemptyset(&there);
+  buffer->addCompletedHandler([&](MTL::CommandBuffer*) { pthread_sigmask(SIG_BLOCK, nullptr, &there); });
+  buffer->commit();
+  buffer->waitUntilCompleted();
+  pthread_sigmask(SIG_BLOCK, nullptr, &here);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGALRM, SIGCHLD}) {
+    EXPECT_EQ(sigismember(&there, signal), 1) << signal;
+    EXPECT_EQ(sigismember(&here, signal), 0) << signal;
+  }
 }
 
 TEST_P(Commands, HandlersOfRefusedBuffers) {
@@ -236,44 +252,6 @@ TEST_P(Commands, HandlersMakeTheNextBuffer) {
   }
   for (int i = 0; i < 5000 && left != 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(left, 0);
-}
-
-TEST_P(Commands, DeviceMemory) {
-  const bool cpu = std::string(GetParam()) == "cpu";
-  if (cpu) {
-    EXPECT_TRUE(device_->hasUnifiedMemory());
-  }
-  EXPECT_GT(device_->recommendedMaxWorkingSetSize(), std::uint64_t{1} << 20);
-  const NS::UInteger before = device_->currentAllocatedSize();
-  auto x = image(100);
-  EXPECT_EQ(device_->currentAllocatedSize(), before);  // allocated at first use
-  ASSERT_NE(x->texture(), nullptr);
-  EXPECT_EQ(device_->currentAllocatedSize(), before + 100 * 100 * 16);
-  x->texture()->setLabel(MTLSTR("activations"));
-  EXPECT_STREQ(x->texture()->label()->utf8String(), "activations");
-  x.reset();
-  EXPECT_EQ(device_->currentAllocatedSize(), before);
-}
-
-TEST_P(Commands, LabelsInMessages) {
-  auto kernel = NS::TransferPtr(MPS::CNNPoolingMax::alloc()->init(device_.get(), 2, 2));
-  auto buffer = NS::RetainPtr(queue_->commandBuffer());
-  kernel->setLabel(MTLSTR("pool 1"));
-  kernel->encodeToCommandBuffer(nullptr, static_cast<MPS::Image*>(nullptr), nullptr);
-  EXPECT_EQ(std::string(MTLX::lastError()).rfind("MPSCNNPoolingMax \"pool 1\": ", 0), 0u) << MTLX::lastError();
-  buffer->setLabel(MTLSTR("step 3"));
-  auto x = image(2);
-  kernel->encodeToCommandBuffer(buffer.get(), x.get(), x.get());
-  const std::string expected = "MPSCNNPoolingMax \"pool 1\" in command buffer \"step 3\": destination is also a source";
-  EXPECT_EQ(MTLX::lastError(), expected);
-  EXPECT_EQ(buffer->error()->localizedDescription()->utf8String(), expected);
-  buffer->waitUntilCompleted();
-  EXPECT_STREQ(MTLX::lastError(), "waitUntilCompleted \"step 3\": the command buffer was not committed");
-  // However long the labels, the reason is there.
-  kernel->setLabel(NS::String::string(std::string(5000, 'k').c_str()));
-  buffer->setLabel(NS::String::string(std::string(5000, 'b').c_str()));
-  kernel->encodeToCommandBuffer(buffer.get(), x.get(), x.get());
-  EXPECT_NE(std::string(MTLX::lastError()).find(": destination is also a source"), std::string::npos);
 }
 
 TEST_P(Commands, ImagesLiveUntilTheBufferIsDone) {

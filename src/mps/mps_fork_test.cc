@@ -1,5 +1,6 @@
 // A forked child uses the queue, images and command buffers of its parent.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,4 +1,5 @@
-// What a user of metal-cpp or of Apple's C names finds: initialisers, states, descriptions, reasons, MPSNames.hpp.
+// What a user of metal-cpp or of Apple's C names finds: initialisers, states, memory, descriptions, reasons,
+// MPSNames.hpp.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -21,7 +22,13 @@ bool has(const NS::String* text, const char* part) {
   return text && std::string(text->utf8String()).find(part) != std::string::npos;
 }
 
-class Names : public DeviceTest {};
+class Names : public DeviceTest {
+ protected:
+  NS::SharedPtr<MPS::Image> image(NS::UInteger size) {
+    return NS::TransferPtr(MPS::Image::alloc()->init(
+        device_.get(), MPS::ImageDescriptor::imageDescriptor(MPS::ImageFeatureChannelFormatFloat32, size, size, 4)));
+  }
+};
 
 // A program with Apple's names from end to end.
 TEST_P(Names, AppleSpelling) {
@@ -134,13 +141,51 @@ TEST_P(Names, ReasonsOfWrongDescriptors) {
 
 TEST_P(Names, ReasonsOfObjectsWithoutInit) {
   auto buffer = NS::RetainPtr(queue_->commandBuffer());
-  auto image = NS::TransferPtr(MPS::Image::alloc());
+  auto raw = NS::TransferPtr(MPS::Image::alloc());
   auto kernel = NS::TransferPtr(MPS::CNNPoolingMax::alloc()->init(device_.get(), 2, 2));
-  kernel->encodeToCommandBuffer(buffer.get(), image.get(), image.get());
+  kernel->encodeToCommandBuffer(buffer.get(), raw.get(), raw.get());
   EXPECT_NE(std::string(MTLX::lastError()).find("source image was allocated but not initialised"), std::string::npos);
   auto bare = NS::TransferPtr(MPS::CNNPoolingMax::alloc());
-  bare->encodeToCommandBuffer(buffer.get(), image.get(), image.get());
+  bare->encodeToCommandBuffer(buffer.get(), raw.get(), raw.get());
   EXPECT_NE(std::string(MTLX::lastError()).find("the kernel was allocated but not"), std::string::npos);
+}
+
+TEST_P(Names, DeviceMemory) {
+  const bool cpu = std::string(GetParam()) == "cpu";
+  if (cpu) {
+    EXPECT_TRUE(device_->hasUnifiedMemory());
+  }
+  EXPECT_GT(device_->recommendedMaxWorkingSetSize(), std::uint64_t{1} << 20);
+  const NS::UInteger before = device_->currentAllocatedSize();
+  auto x = image(100);
+  EXPECT_EQ(device_->currentAllocatedSize(), before);  // allocated at first use
+  ASSERT_NE(x->texture(), nullptr);
+  EXPECT_EQ(device_->currentAllocatedSize(), before + 100 * 100 * 16);
+  x->texture()->setLabel(MTLSTR("activations"));
+  EXPECT_STREQ(x->texture()->label()->utf8String(), "activations");
+  x.reset();
+  EXPECT_EQ(device_->currentAllocatedSize(), before);
+}
+
+TEST_P(Names, LabelsInMessages) {
+  auto kernel = NS::TransferPtr(MPS::CNNPoolingMax::alloc()->init(device_.get(), 2, 2));
+  auto buffer = NS::RetainPtr(queue_->commandBuffer());
+  kernel->setLabel(MTLSTR("pool 1"));
+  kernel->encodeToCommandBuffer(nullptr, static_cast<MPS::Image*>(nullptr), nullptr);
+  EXPECT_EQ(std::string(MTLX::lastError()).rfind("MPSCNNPoolingMax \"pool 1\": ", 0), 0u) << MTLX::lastError();
+  buffer->setLabel(MTLSTR("step 3"));
+  auto x = image(2);
+  kernel->encodeToCommandBuffer(buffer.get(), x.get(), x.get());
+  const std::string expected = "MPSCNNPoolingMax \"pool 1\" in command buffer \"step 3\": destination is also a source";
+  EXPECT_EQ(MTLX::lastError(), expected);
+  EXPECT_EQ(buffer->error()->localizedDescription()->utf8String(), expected);
+  buffer->waitUntilCompleted();
+  EXPECT_STREQ(MTLX::lastError(), "waitUntilCompleted \"step 3\": the command buffer was not committed");
+  // However long the labels, the reason is there.
+  kernel->setLabel(NS::String::string(std::string(5000, 'k').c_str()));
+  buffer->setLabel(NS::String::string(std::string(5000, 'b').c_str()));
+  kernel->encodeToCommandBuffer(buffer.get(), x.get(), x.get());
+  EXPECT_NE(std::string(MTLX::lastError()).find(": destination is also a source"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Names, ::testing::Values("cpu", "cuda"),
