@@ -171,7 +171,7 @@ BNNS_MPS_API NS::Integer ImageBatchIterate(ImageBatch* batch,
 // Makes the destination images of encodes that return one. Subclass it for images of your own.
 class BNNS_MPS_API ImageAllocator : public NS::Referencing<ImageAllocator> {
  public:
-  // Autoreleased, on the command buffer's device, as described; null fails the encode.
+  // Autoreleased, on the command buffer's device, as described; null or another size fails the encode.
   virtual Image* imageForCommandBuffer(MTL::CommandBuffer* commandBuffer, ImageDescriptor* descriptor,
                                        class Kernel* kernel) = 0;
   virtual ImageBatch* imageBatchForCommandBuffer(MTL::CommandBuffer* commandBuffer, ImageDescriptor* descriptor,

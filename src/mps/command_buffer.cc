@@ -92,7 +92,7 @@ void CommandBufferImpl::commit() {
 void CommandBufferImpl::start(QueueBackend& backend) noexcept {
   if (!error()) {  // a buffer with a refused encode runs nothing
     const std::string error = backend.start(operations_, &token_);
-    if (!error.empty()) fail(MTL::CommandBufferErrorInternal, error.c_str());
+    if (!error.empty()) fail_device(error.c_str());
   }
   set_status(MTL::CommandBufferStatusScheduled);
 }
@@ -103,7 +103,7 @@ void CommandBufferImpl::finish(QueueBackend& backend) noexcept {
   // A token is always given back; without one there is work only where start() had nothing to complain about.
   if (token_ || !error()) {
     const std::string error = backend.finish(operations_, token_, &span);
-    if (!error.empty()) fail(MTL::CommandBufferErrorInternal, error.c_str());
+    if (!error.empty()) fail_device(error.c_str());
   }
   operations_.clear();
   {
@@ -220,6 +220,11 @@ void CommandBufferImpl::fail(MTL::CommandBufferError code, const char* text) noe
     if (!error_) error_ = std::move(error);
     return 0;
   });
+}
+
+void CommandBufferImpl::fail_device(const char* text) noexcept {
+  refuse(Reporter("command buffer", label_.get()), "%s", text);
+  fail(MTL::CommandBufferErrorInternal, last_error());
 }
 
 CommandBufferImpl& open_buffer(MTL::CommandBuffer* buffer) {

@@ -46,6 +46,7 @@ class CommandBufferImpl final : public NS::Referencing<CommandBufferImpl, MTL::C
   class Lock;  // of mutex_
   void adopt() noexcept;
   void leave_queue() noexcept;
+  void fail_device(const char* text) noexcept;  // what the device says is wrong
   void set_status(MTL::CommandBufferStatus status);
   void call(std::vector<MTL::HandlerFunction>& handlers) noexcept;
 

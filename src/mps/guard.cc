@@ -35,13 +35,13 @@ void Reporter::out_of_memory() const noexcept {
   report_out_of_memory(Name(function_, label_, buffer_label_).text);
 }
 
-void refuse(const char* function, const char* format, ...) noexcept {
+void refuse(const Reporter& reporter, const char* format, ...) noexcept {
   Error error(ErrorKind::invalid, -1);
   va_list arguments;
   va_start(arguments, format);
   std::vsnprintf(error.text(), Error::kTextSize, format, arguments);
   va_end(arguments);
-  report(function, error);
+  reporter.refused(error);
 }
 
 Error foreign_exception() noexcept {

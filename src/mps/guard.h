@@ -36,7 +36,7 @@ class Reporter {
 };
 
 // Reports without throwing: for calls that do nothing when refused.
-[[gnu::format(printf, 2, 3)]] void refuse(const char* function, const char* format, ...) noexcept;
+[[gnu::format(printf, 2, 3)]] void refuse(const Reporter& reporter, const char* format, ...) noexcept;
 
 // What the caller's own code (allocators, paddings, handlers) threw.
 Error foreign_exception() noexcept;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""libbnns_mps.so exports the classes of its headers and nothing else, and its headers stand alone and are clean C++17:
+"""libbnns_mps.so exports the classes of its headers and nothing else, its headers stand alone and are clean C++17, and
+MPSNames.hpp leaves no name out:
 mps_library_test.py LIBRARY NM SOURCE_ROOT"""
 
 import pathlib
