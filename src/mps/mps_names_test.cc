@@ -2,9 +2,13 @@
 // MPSNames.hpp.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "MetalPerformanceShaders/MPSNames.hpp"
+#include "src/core/error.h"
+#include "src/mps/device.h"
 #include "src/mps/mps_testing.h"
 
 namespace {
@@ -186,6 +190,44 @@ TEST_P(Names, LabelsInMessages) {
   buffer->setLabel(NS::String::string(std::string(5000, 'b').c_str()));
   kernel->encodeToCommandBuffer(buffer.get(), x.get(), x.get());
   EXPECT_NE(std::string(MTLX::lastError()).find(": destination is also a source"), std::string::npos);
+}
+
+// A device whose work always fails.
+class BrokenQueue final : public bnns::mps::QueueBackend {
+ public:
+  std::string start(const std::vector<bnns::mps::Operation>&, Token*) noexcept override { return {}; }
+  std::string finish(const std::vector<bnns::mps::Operation>&, Token, bnns::mps::Span*) noexcept override {
+    return "the device fell off the bus";
+  }
+};
+
+class BrokenBackend final : public bnns::mps::DeviceBackend {
+ public:
+  std::string name() const override { return "broken"; }
+  bool is_host() const override { return false; }
+  bool has_unified_memory() const override { return false; }
+  uint64_t memory_bytes() const override { return 0; }
+  void copy_to_device(void*, const void*, size_t) override {}
+  void copy_to_host(void*, const void*, size_t) override {}
+  std::unique_ptr<bnns::mps::QueueBackend> make_queue() override { return std::make_unique<BrokenQueue>(); }
+
+ protected:
+  void* allocate_block(size_t bytes, bool) override { bnns::fail_out_of_memory("nothing", bytes); }
+  void free_block(void*, size_t) noexcept override {}
+};
+
+TEST(BrokenDevices, AreNamedWithTheBuffer) {
+  // Devices stay for the life of the process.
+  static auto* device = new bnns::mps::DeviceImpl(std::make_unique<BrokenBackend>(), MTLX::DeviceKind::cpu, 17);
+  auto pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
+  auto queue = NS::TransferPtr(device->newCommandQueue());
+  MTL::CommandBuffer* buffer = queue->commandBuffer();
+  buffer->setLabel(MTLSTR("step 3"));
+  buffer->commit();
+  buffer->waitUntilCompleted();
+  EXPECT_EQ(buffer->status(), MTL::CommandBufferStatusError);
+  EXPECT_STREQ(buffer->error()->localizedDescription()->utf8String(),
+               "command buffer \"step 3\": the device fell off the bus");
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Names, ::testing::Values("cpu", "cuda"),
