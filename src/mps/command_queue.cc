@@ -1,6 +1,7 @@
 #include "src/mps/command_queue.h"
 
 #include <algorithm>
+#include <exception>
 #include <iterator>
 #include <system_error>
 

@@ -1,6 +1,8 @@
 // Images and their descriptors.
 #include "src/mps/image.h"
 
+#include <utility>
+
 #include "src/mps/guard.h"
 #include "src/mps/names.h"
 
