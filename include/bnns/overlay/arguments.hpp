@@ -24,21 +24,43 @@ namespace detail {
 
 inline constexpr std::size_t anyCapacity = static_cast<std::size_t>(-1);
 
+// An array that the caller keeps is pointed to; a temporary descriptor is copied, so that the labelled forms of calls
+// can be made before they are used.
 class Argument {
  public:
-  const Desc& descriptor() const noexcept { return descriptor_; }
+  const Desc& descriptor() const noexcept { return *at_; }
+  const SampleSize& sampleSize() const noexcept { return size_; }
   /// Samples that it stands for: what functions without a batch size act on.
   std::size_t batchSize() const noexcept { return batchSize_; }
   /// Samples that the memory holds, as far as known.
   std::size_t capacity() const noexcept { return capacity_; }
 
+  Argument(const Argument& o) noexcept { *this = o; }
+  Argument& operator=(const Argument& o) noexcept {
+    at_ = o.at_, size_ = o.size_, batchSize_ = o.batchSize_, capacity_ = o.capacity_;
+    if (o.at_ == &o.copy_) copy_ = o.copy_, at_ = &copy_;
+    return *this;
+  }
+
  protected:
-  Argument(const Desc& d, std::size_t batchSize, std::size_t capacity)
-      : descriptor_(d), batchSize_(batchSize), capacity_(capacity) {}
-  explicit Argument(const NDArray& a);
+  Argument() noexcept : at_(&absent), size_(), batchSize_(0), capacity_(0) {}
+  Argument(const Desc& d) noexcept : at_(&d), size_(detail::sampleSize(d)), batchSize_(1), capacity_(anyCapacity) {}
+  Argument(Desc&& d) noexcept
+      : copy_(d), at_(&copy_), size_(detail::sampleSize(d)), batchSize_(1), capacity_(anyCapacity) {}
+  Argument(const View& v) noexcept : Argument(static_cast<const Desc&>(v)) {
+    batchSize_ = v.batchSize, capacity_ = v.capacity;
+  }
+  Argument(View&& v) noexcept : Argument(static_cast<Desc&&>(v)) { batchSize_ = v.batchSize, capacity_ = v.capacity; }
+  Argument(const NDArray& a);
 
  private:
-  Desc descriptor_;
+  static inline const Desc absent{};
+
+  union {
+    Desc copy_;  // set where at_ points to it
+  };
+  const Desc* at_;
+  SampleSize size_;
   std::size_t batchSize_, capacity_;
 };
 
@@ -47,8 +69,10 @@ class Argument {
 /// What a call reads: an NDArray, a view or a descriptor.
 class Input : public detail::Argument {
  public:
-  Input(const Desc& d) : Argument(d, 1, detail::anyCapacity) {}
-  Input(const View& v) : Argument(v, v.batchSize, v.capacity) {}
+  Input(const Desc& d) : Argument(d) {}
+  Input(Desc&& d) : Argument(std::move(d)) {}
+  Input(const View& v) : Argument(v) {}
+  Input(View&& v) : Argument(std::move(v)) {}
   Input(const NDArray& a) : Argument(a) {}
   Input(const NDArray&&) = delete;  // a temporary array does not outlive what keeps its descriptor
 };
@@ -57,9 +81,11 @@ using OptInput = std::optional<Input>;
 /// What a call writes: the same, but no array or view of constant memory.
 class Output : public detail::Argument {
  public:
-  Output(const Desc& d) : Argument(d, 1, detail::anyCapacity) {}
-  Output(const View& v) : Argument(v, v.batchSize, v.capacity) {}
-  Output(NDArray& a) : Argument(a) {}
+  Output(const Desc& d) : Argument(d) {}
+  Output(Desc&& d) : Argument(std::move(d)) {}
+  Output(const View& v) : Argument(v) {}
+  Output(View&& v) : Argument(std::move(v)) {}
+  Output(NDArray& a) : Argument(static_cast<const NDArray&>(a)) {}
   Output(const NDArray&) = delete;    // a const NDArray, or a temporary, cannot be an output
   Output(const InputView&) = delete;  // NDArray::inputView is memory that is only read: it cannot be an output
 };
@@ -67,20 +93,22 @@ class Output : public detail::Argument {
 /// An output that may be left out, as std::nullopt or {}.
 class OptOutput : public detail::Argument {
  public:
-  OptOutput() : Argument(Desc{}, 0, 0), given_(false) {}
-  OptOutput(std::nullopt_t) : OptOutput() {}
-  OptOutput(const Desc& d) : Argument(d, 1, detail::anyCapacity) {}
-  OptOutput(const View& v) : Argument(v, v.batchSize, v.capacity) {}
-  OptOutput(NDArray& a) : Argument(a) {}
-  OptOutput(const Output& o) : Argument(o) {}
-  OptOutput(const OptDesc& d) : OptOutput(d ? OptOutput(*d) : OptOutput()) {}
+  OptOutput() = default;
+  OptOutput(std::nullopt_t) {}
+  OptOutput(const Desc& d) : Argument(d), given_(true) {}
+  OptOutput(Desc&& d) : Argument(std::move(d)), given_(true) {}
+  OptOutput(const View& v) : Argument(v), given_(true) {}
+  OptOutput(View&& v) : Argument(std::move(v)), given_(true) {}
+  OptOutput(NDArray& a) : Argument(static_cast<const NDArray&>(a)), given_(true) {}
+  OptOutput(const Output& o) : Argument(o), given_(true) {}
+  OptOutput(const OptDesc& d) : OptOutput(d ? OptOutput(Desc(*d)) : OptOutput()) {}
   OptOutput(const NDArray&) = delete;    // a const NDArray, or a temporary, cannot be an output
   OptOutput(const InputView&) = delete;  // NDArray::inputView is memory that is only read: it cannot be an output
 
   explicit operator bool() const noexcept { return given_; }
 
  private:
-  bool given_ = true;
+  bool given_ = false;
 };
 
 namespace detail {

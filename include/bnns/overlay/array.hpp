@@ -187,12 +187,14 @@ class NDArray {
   NDArray(NDArray&& o) noexcept
       : batchSize_(std::exchange(o.batchSize_, 0)),
         count_(std::exchange(o.count_, 0)),
+        size_(o.size_),
         memory_(std::move(o.memory_)),
         desc_(std::exchange(o.desc_, Desc{})) {}
   NDArray& operator=(NDArray&& o) noexcept {
     memory_ = std::move(o.memory_);
     batchSize_ = std::exchange(o.batchSize_, 0);
     count_ = std::exchange(o.count_, 0);
+    size_ = o.size_;
     desc_ = std::exchange(o.desc_, Desc{});
     return *this;
   }
@@ -236,6 +238,7 @@ class NDArray {
         memory_(detail::times(count_, detail::bytesPerElement(type, "NDArray"), "NDArray")),
         desc_(shape.describe(type)) {
     desc_.data = memory_.get();
+    size_ = detail::sampleSize(desc_);
   }
   // Packed layouts, and strides that leave gaps, may end past the last whole stride.
   static std::size_t capacity(const Shape& shape, std::size_t batchSize) {
@@ -276,13 +279,17 @@ class NDArray {
     }
   }
 
+  friend class detail::Argument;
+
   std::size_t batchSize_, count_;
+  detail::SampleSize size_{};
   detail::Block memory_;
   Desc desc_{};
 };
 
 namespace detail {
-inline Argument::Argument(const NDArray& a) : Argument(a, a.batchSize(), a.batchSize()) {}
+inline Argument::Argument(const NDArray& a)
+    : at_(&static_cast<const Desc&>(a)), size_(a.size_), batchSize_(a.batchSize_), capacity_(a.batchSize_) {}
 inline ListItem listItem(const NDArray& a) {
   return {&static_cast<const Desc&>(a), a.batchSize()};
 }

@@ -58,7 +58,7 @@ inline constexpr std::size_t noBatch = 0;  // of weights and other arrays that t
 // The first thing that does not fit, in words.
 [[noreturn]] inline void misfit(const Where& where, const char* label, const Argument& a, const Expected& e,
                                 std::size_t batch, bool compareType) {
-  const SampleSize s = sampleSize(a.descriptor());
+  const SampleSize& s = a.sampleSize();
   if (compareType && e.type != 0 && a.descriptor().data_type != e.type) {
     badArray(where, subject(label, " is ", " are ") + typeName(a.descriptor().data_type) + ", the layer takes " +
                         typeName(e.type));
@@ -82,7 +82,7 @@ struct Data {
 };
 inline Data fit(const Where& where, const char* label, const Argument& a, const Expected& e, std::size_t batch) {
   const Desc& d = a.descriptor();
-  const SampleSize s = sampleSize(d);
+  const SampleSize& s = a.sampleSize();
   const bool fits = (d.data_type == e.type || e.type == 0) &&
                     ((s.count == e.count && s.span == e.span) || e.count == 0) && a.capacity() >= batch;
   if (!fits) misfit(where, label, a, e, batch, true);
@@ -107,7 +107,7 @@ struct Described {
 inline Described described(const Where& where, const char* label, const Argument& a, const Expected& e,
                            std::size_t batch = noBatch) {
   requireData(where, label, a);
-  const SampleSize s = sampleSize(a.descriptor());
+  const SampleSize& s = a.sampleSize();
   if ((s.count != e.count && e.count != 0) || a.capacity() < batch) misfit(where, label, a, e, batch, false);
   return {const_cast<Desc*>(&a.descriptor()), s.stride};
 }
@@ -150,14 +150,14 @@ inline std::size_t commonBatch(const Where& where, std::initializer_list<Named> 
 inline Desc sample(const Argument& a, std::size_t index) {
   Desc d = a.descriptor();
   if (index > 0) {
-    d.data = static_cast<std::byte*>(d.data) + index * batchStride(d) * bytesPerElement(d.data_type, "sample");
+    d.data = static_cast<std::byte*>(d.data) + index * a.sampleSize().stride * bytesPerElement(d.data_type, "sample");
   }
   return d;
 }
 
 // All samples as one vector, where they lie in memory without gaps.
 inline std::optional<Desc> flattened(const Argument& a) {
-  const SampleSize s = sampleSize(a.descriptor());
+  const SampleSize& s = a.sampleSize();
   if (s.count != s.stride) return {};
   Desc d = a.descriptor();
   d.layout = BNNSDataLayoutVector;
