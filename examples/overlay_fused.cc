@@ -22,13 +22,11 @@ int main() {
                                                    .gamma = gamma,
                                                    .epsilon = 1e-5f,
                                                    .activation = ActivationFunction::rectifiedLinear()};
-  const FusableLayerParameters two[] = {FusedBinaryArithmeticParameters{.inputADescriptorType = sample,
-                                                                        .inputBDescriptorType = sample,
-                                                                        .outputDescriptorType = sample,
-                                                                        .function = ArithmeticBinaryFunction::add},
-                                        normalization};
-  FusedParametersLayer residual(a, b, y, two, useClientPointer);
-  const Desc parameterGradients[] = {dbeta, dgamma};
+  const FusedBinaryArithmeticParameters sum{.inputADescriptorType = sample,
+                                            .inputBDescriptorType = sample,
+                                            .outputDescriptorType = sample,
+                                            .function = ArithmeticBinaryFunction::add};
+  FusedParametersLayer residual(a, b, y, {sum, normalization}, useClientPointer);
   residual.apply(n, a, b, y, LearningPhase::training);
   residual.applyBackward({.batchSize = n,
                           .inputA = a,
@@ -37,19 +35,17 @@ int main() {
                           .outputGradient = dy,
                           .generatingInputAGradient = da,
                           .generatingInputBGradient = db,
-                          .generatingParameterGradients = parameterGradients});
+                          .generatingParameterGradients = {dbeta, dgamma}});
   const bool equal = da.makeArray<float>() == db.makeArray<float>();  // both are added: the same gradient
   std::printf("two inputs: y[0] %.4f, dA[0] %.4f, dBeta %.4f\n", double(y.span<float>()[0]),
               double(da.span<float>()[0]), double(dbeta.span<float>()[0]));
 
-  const FusableLayerParameters three[] = {
-      FusedTernaryArithmeticParameters{.inputADescriptorType = sample,
-                                       .inputBDescriptorType = DescriptorType::parameter,
-                                       .inputCDescriptorType = sample,
-                                       .outputDescriptorType = sample,
-                                       .function = ArithmeticTernaryFunction::multiplyAdd},
-      normalization};
-  FusedParametersLayer scaled(a, scale, b, y, three, useClientPointer);
+  const FusedTernaryArithmeticParameters product{.inputADescriptorType = sample,
+                                                 .inputBDescriptorType = DescriptorType::parameter,
+                                                 .inputCDescriptorType = sample,
+                                                 .outputDescriptorType = sample,
+                                                 .function = ArithmeticTernaryFunction::multiplyAdd};
+  FusedParametersLayer scaled(a, scale, b, y, {product, normalization}, useClientPointer);
   scaled.apply(n, a, scale, b, y, LearningPhase::training);
   scaled.applyBackward({.batchSize = n,
                         .inputA = a,
@@ -60,7 +56,7 @@ int main() {
                         .generatingInputAGradient = da,
                         .generatingInputBGradient = dscale,
                         .generatingInputCGradient = db,
-                        .generatingParameterGradients = parameterGradients});
+                        .generatingParameterGradients = {dbeta, dgamma}});
   double worst = 0;  // d(scale * a + b): dA = scale * dC
   for (std::size_t i = 0; i < 128; ++i) {
     worst =

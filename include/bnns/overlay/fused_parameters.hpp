@@ -1,4 +1,4 @@
-// OpenBNNS C++ overlay: the stages of a fused layer, and how they become the structures of the C call.
+// OpenBNNS C++ overlay: the stages of a fused layer, their gradients, and how they become the structures of the C call.
 //
 // Swift's protocol FusableLayerParameters is a closed variant here. Parameter gradients are listed stage by stage:
 //   convolution, transposed convolution, fully connected: weights, bias     normalization: beta, gamma
@@ -57,6 +57,40 @@ using FusableLayerParameters =
     std::variant<FusedConvolutionParameters, FusedFullyConnectedParameters, FusedNormalizationParameters,
                  FusedQuantizationParameters, FusedDequantizationParameters, FusedUnaryArithmeticParameters,
                  FusedBinaryArithmeticParameters, FusedTernaryArithmeticParameters>;
+
+/// The gradients of a fused layer's parameters, in the order of its stages: {dw, db, dbeta, dgamma}, or an array or
+/// vector of NDArray, of pointers to NDArray, or of descriptors. An entry of std::nullopt or without data is skipped.
+class ParameterGradients {
+ public:
+  ParameterGradients() = default;
+  ParameterGradients(std::initializer_list<OptOutput> list) {
+    for (const OptOutput& gradient : list) add(gradient.descriptor());
+  }
+  template <class R>
+  requires detail::ListOf<R, Output> ParameterGradients(R&& list) {
+    const Outputs outputs(list);
+    for (std::size_t i = 0; i < outputs.size(); ++i) add(*outputs[i].descriptor);
+  }
+  ParameterGradients(const ParameterGradients& o) { *this = o; }
+  ParameterGradients& operator=(const ParameterGradients& o) {
+    size_ = o.size_;
+    for (std::size_t i = 0; i < size_ && i < most; ++i) descriptors_[i] = o.descriptors_[i];
+    return *this;
+  }
+
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  friend class FusedLayer;
+  static constexpr std::size_t most = 4;  // two stages of at most two
+  void add(const Desc& d) {
+    if (size_ < most) descriptors_[size_] = d;
+    ++size_;  // too many are counted, and refused by the call
+  }
+
+  std::size_t size_ = 0;
+  Desc descriptors_[most];
+};
 
 namespace detail {
 
