@@ -3,11 +3,16 @@
 #include "src/core/parallel.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -67,6 +72,51 @@ TEST(ParallelFor, ManyCallersAtOnce) {
   }
   for (auto& caller : callers) caller.join();
   EXPECT_EQ(total.load(), 16u * 200 * 10);
+}
+
+// Signals of the process reach the application's threads only, whatever a worker is doing.
+TEST(ParallelFor, WorkersTakeNoSignals) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer has a thread of its own and delivers signals late; the plain build proves this";
+#endif
+  static std::atomic<long> taken_by{0};
+  struct sigaction before = {}, action = {};
+  action.sa_handler = [](int) { taken_by = syscall(SYS_gettid); };
+  ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
+  sigset_t usr1, mask;
+  sigemptyset(&usr1);
+  sigaddset(&usr1, SIGUSR1);
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &usr1, &mask), 0);
+  std::atomic<size_t> total{0};
+  parallel_for(64, 4, [&](size_t, size_t) { ++total; });  // workers exist from here on
+  ASSERT_EQ(kill(getpid(), SIGUSR1), 0);
+  parallel_for(64, 4, [&](size_t, size_t) {
+    usleep(100);
+    ++total;
+  });
+  EXPECT_EQ(total.load(), 128u);
+  EXPECT_EQ(taken_by.load(), 0) << "a worker took the signal";
+  ASSERT_EQ(pthread_sigmask(SIG_SETMASK, &mask, nullptr), 0);  // it was waiting for this thread
+  EXPECT_EQ(taken_by.load(), syscall(SYS_gettid));
+  sigaction(SIGUSR1, &before, nullptr);
+
+  size_t workers = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (task.path().filename() == std::to_string(getpid())) continue;
+    std::ifstream status(task.path() / "status");
+    for (std::string line; std::getline(status, line);) {
+      if (line.rfind("SigBlk:", 0) != 0) continue;
+      ++workers;
+      const unsigned long long blocked = std::stoull(line.substr(7), nullptr, 16);
+      for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR2, SIGALRM, SIGCHLD, SIGPIPE, SIGRTMAX}) {
+        EXPECT_TRUE(blocked >> (signal - 1) & 1) << "signal " << signal;
+      }
+      for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {  // a fault is the thread's own, and its handler's
+        EXPECT_FALSE(blocked >> (fault - 1) & 1) << "signal " << fault;
+      }
+    }
+  }
+  EXPECT_GE(workers, 3u);
 }
 
 // BC50: the child of a fork has no workers; it must make its own and not wait for the parent's.

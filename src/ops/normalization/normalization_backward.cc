@@ -122,8 +122,9 @@ GradientBlock BackwardPass::gradients(const NormalizationPlan& plan, const Views
     recompute(block, affine, rooms->y);
     for (size_t i = 0; i < r.rows; ++i) {
       activation_backward_from_input(problem_.activation, rooms->y + i * r.columns, dy.data + i * dy.stride,
-                                     rooms->g + i * r.columns, r.columns);
+                                     rooms->y + i * r.columns, r.columns);
     }
+    block.dy = rooms->y;
   } else {
     const ConstMatrix y = views.y.read(r, rooms->y);
     if (source_ == Source::relu) {  // the kernels do it on the way
@@ -134,10 +135,10 @@ GradientBlock BackwardPass::gradients(const NormalizationPlan& plan, const Views
     const Activation activation = as_stored(problem_.activation, problem_.y.type);
     for (size_t i = 0; i < r.rows; ++i) {
       activation_backward_from_output(activation, y.data + i * y.stride, dy.data + i * dy.stride,
-                                      rooms->g + i * r.columns, r.columns);
+                                      rooms->dy + i * r.columns, r.columns);
     }
+    block.dy = rooms->dy;
   }
-  block.dy = rooms->g;
   block.dy_stride = r.columns;
   return block;
 }
@@ -193,7 +194,7 @@ void BackwardPass::write_segment(size_t set, size_t segment, GradientCoefficient
     GradientBlock block = gradients(plan_, views_, r, gamma, &rooms);
     if (joined_ && plan_.batch_sets && schedule_.goes_on(plan_, set + 1)) block.ahead = plan_.set_columns;
     block.ahead_rows = plan_.ahead_rows(r);
-    write_block(r, block, gamma, numbers, rooms.dx);
+    write_block(r, block, gamma, numbers, rooms.dx());
   });
 }
 

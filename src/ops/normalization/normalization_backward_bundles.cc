@@ -33,7 +33,7 @@ void BackwardPass::run_bundle(Range sets, bool more) const {
       GradientBlock block = gradients(plan_, views_, r, affine(sets.begin, r), &rooms);
       block.ahead = more ? columns : 0;
       block.ahead_rows = plan_.ahead_rows(r);
-      const GradientTarget to = target(r, rooms.dx);
+      const GradientTarget to = target(r, rooms.dx());
       gradient_channel_block(block, std::min(plane, r.columns), numbers, to);
       finish_block(r, to);
     }
@@ -67,7 +67,7 @@ void BackwardPass::run_group(size_t set) const {
       numbers[i] = one;
       numbers[i].scale *= affine_.gamma[plan_.channel(set, r.row + i)];
     }
-    gradient_channel_block(block, plan_.plane, numbers, target(r, rooms.dx));
+    gradient_channel_block(block, plan_.plane, numbers, target(r, rooms.dx()));
   });
 }
 
@@ -113,7 +113,7 @@ void BackwardPass::run_channels(size_t first_channel, size_t channels) const {
   for (size_t row = 0; call_.dx && row < plan_.batch; row += kColumnRows) {
     const Rectangle r = rows_at(row);
     const GradientBlock block = gradients(plan_, views_, r, numbers, &rooms);
-    const GradientTarget to = target(r, rooms.dx);
+    const GradientTarget to = target(r, rooms.dx());
     gradient_column_block(block, set, to);
     finish_block(r, to);
   }

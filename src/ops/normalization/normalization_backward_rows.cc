@@ -74,7 +74,7 @@ void BackwardPass::run_row(size_t set, float* sum_g, float* sum_gx) const {
     add_row_gradient_sums(part, gamma.gammas ? gamma.gammas + first : nullptr, sum_g + at + first, sum_gx + at + first,
                           &sums);
   }
-  if (call_.dx) write_block(r, block, gamma, coefficients(set, sums.g, sums.gx), rooms.dx);
+  if (call_.dx) write_block(r, block, gamma, coefficients(set, sums.g, sums.gx), rooms.dx());
 }
 
 void BackwardPass::run_rows() const {

@@ -20,8 +20,11 @@ inline constexpr size_t kRowSums = 4096;  // two rows of f32 sums beside the dat
 inline constexpr size_t kGradientRoom = kColumnRows * kColumns;
 static_assert(kGradientRoom >= kMomentBlock && kGradientRoom >= kGradientColumns);
 
+// Of a block, where it is not read or written in place: 32 KiB of stack. g takes the room of what it is made from, and
+// dx that of dy: all kernels take dx in place of dy.
 struct Rooms {
-  float dy[kGradientRoom], y[kGradientRoom], g[kGradientRoom], dx[kGradientRoom];
+  float dy[kGradientRoom], y[kGradientRoom];
+  float* dx() { return dy; }
 };
 
 // gamma and beta of a block: one pair, or arrays along its row.

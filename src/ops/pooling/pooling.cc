@@ -173,6 +173,7 @@ std::string PoolingLayer::text() const {
 PoolingFilter::PoolingFilter(const Options& options, const PoolingLayer& layer)
     : Filter(kKind, options),
       layer_(layer),
-      bias_(layer.has_bias() ? Parameter(layer.b, options, "the bias") : Parameter()) {}
+      bias_(layer.has_bias() ? Parameter(layer.b, options, "the bias") : Parameter()),
+      scratch_(options) {}
 
 }  // namespace bnns

@@ -63,6 +63,7 @@ class PoolingFilter final : public Filter {
 
   PoolingLayer layer_;
   Parameter bias_;
+  ScratchShelf scratch_;
 };
 
 }  // namespace bnns

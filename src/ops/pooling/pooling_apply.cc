@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "src/core/checked.h"
 #include "src/core/elements.h"
@@ -47,12 +49,12 @@ Tensor as_image(const Tensor& t, const Tensor& like, const char* field) {
   return image;
 }
 
-// Runs work(planes, rows) over all planes of a batch: several small planes a task, or bands of rows of a large one.
-// Where `bands` is false a plane is never divided. `backwards`: each thread takes its share of the planes from the last
-// one on, so that those that it takes first the next time are still in its caches.
-template <class Work>
+// Runs work(planes, rows, worker) over all planes of a batch: several small planes a task, or bands of rows of a large
+// one. begin(threads) comes before. Where `bands` is false a plane is never divided. `backwards`: each thread takes its
+// share of the planes from the last one on, so that those that it takes first the next time are still in its caches.
+template <class Begin, class Work>
 void for_each_plane(const Options& options, const PoolingProblem& problem, size_t batch, int64_t rows, bool bands,
-                    bool backwards, Work&& work) {
+                    bool backwards, Begin&& begin, Work&& work) {
   const PoolingGeometry& g = problem.geometry;
   const size_t planes = batch * static_cast<size_t>(problem.channels);
   const size_t bytes = static_cast<size_t>(g.x.in * g.y.in + g.x.out * g.y.out) * sizeof(float);  // of a plane
@@ -63,16 +65,36 @@ void for_each_plane(const Options& options, const PoolingProblem& problem, size_
   const size_t group = pieces > 1 ? 1 : std::clamp<size_t>(share / bytes, 1, planes);
   const size_t tasks = pieces > 1 ? planes * pieces : div_up(planes, group);
   const size_t threads = threads_for(options.n_threads, tasks, total);
-  parallel_for(tasks, threads, [&](size_t task, size_t) {
+  begin(threads);
+  parallel_for(tasks, threads, [&](size_t task, size_t worker) {
     if (backwards) {
       const Range own = share_with(tasks, threads, task);
       task = own.begin + own.end - 1 - task;
     }
-    if (pieces == 1) return work(Range{task * group, std::min(planes, (task + 1) * group)}, Span{0, rows});
+    if (pieces == 1) return work(Range{task * group, std::min(planes, (task + 1) * group)}, Span{0, rows}, worker);
     const int64_t first = static_cast<int64_t>(task % pieces) * band;
     const Span some{std::min(first, rows), std::min(first + band, rows)};
-    if (!some.empty()) work(Range{task / pieces, task / pieces + 1}, some);
+    if (!some.empty()) work(Range{task / pieces, task / pieces + 1}, some, worker);
   });
+}
+
+// The same for a kernel's call, with a room for each thread: work(call, planes, rows). The caller's own needs no copy.
+template <class Call, class Work>
+void for_each_plane(const Options& options, ScratchShelf& scratch, size_t batch, int64_t rows, bool bands, Call& call,
+                    Work&& work) {
+  std::optional<ScratchShelf::Lease> rooms;
+  for_each_plane(
+      options, call.problem, batch, rows, bands, false,
+      [&](size_t threads) {
+        rooms.emplace(scratch, threads * sizeof(PoolingRoom));
+        call.room = rooms->as<PoolingRoom>();
+      },
+      [&](Range planes, Span some, size_t worker) {
+        if (worker == 0) return work(std::as_const(call), planes, some);
+        Call own = call;
+        own.room += worker;
+        work(std::as_const(own), planes, some);
+      });
 }
 
 bool is_large(const Tensor& t, size_t batch) {
@@ -121,7 +143,8 @@ IndexCheck PoolingFilter::check_positions(const IndexPlanes& index, BNNSDataType
   const PoolingProblem& problem = layer_.problem;
   const PoolingGeometry& g = problem.geometry;
   std::atomic<bool> in_plane{true}, in_rows{true}, in_windows{true};
-  for_each_plane(options_, problem, batch, g.y.out, false, true, [&](Range planes, Span) {
+  const auto nothing = [](size_t) {};
+  for_each_plane(options_, problem, batch, g.y.out, false, true, nothing, [&](Range planes, Span, size_t) {
     const IndexCheck check = pooling_check_indices(problem, index, planes);
     if (!check.in_plane) in_plane.store(false, std::memory_order_relaxed);
     if (!check.in_rows) in_rows.store(false, std::memory_order_relaxed);
@@ -178,15 +201,17 @@ void PoolingFilter::forward(size_t batch, const void* in, size_t in_stride, void
   const bool global = g.is_global();
   if (unmax) {
     call.index_in_rows = check_positions(call.index, indices.type, batch).in_rows;
-    for_each_plane(options_, problem, batch, g.y.in, true, false,
-                   [&](Range planes, Span rows) { pooling_unmax_forward(call, planes, rows); });
+    for_each_plane(
+        options_, problem, batch, g.y.in, true, false, [](size_t) {},
+        [&](Range planes, Span rows, size_t) { pooling_unmax_forward(call, planes, rows); });
     return;
   }
   const auto kernel = global ? pooling_forward_global : pooling_forward;
   const StagePieces pieces = pooling_stage(call, false).pieces;  // kernels convert parts of planes themselves
-  for_each_plane(options_, problem, batch, g.y.out, !global, false, [&](Range planes, Span rows) {
-    pieces.planes ? pooling_forward_stage(call, pieces, planes, rows, kernel) : kernel(call, planes, rows);
-  });
+  for_each_plane(options_, scratch_, batch, g.y.out, !global, call,
+                 [&](const PoolingForward& own, Range planes, Span rows) {
+                   pieces.planes ? pooling_forward_stage(own, pieces, planes, rows, kernel) : kernel(own, planes, rows);
+                 });
 }
 
 // Everything that can be wrong with a backward call is found here, before anything is written.
@@ -262,17 +287,18 @@ PoolingBackward PoolingFilter::prepare_backward(const BackwardCall& call, const 
 
 void PoolingFilter::backward(const BackwardCall& call, const PoolingIndices& indices) {
   Tensor db;
-  const PoolingBackward b = prepare_backward(call, indices, &db);
+  PoolingBackward b = prepare_backward(call, indices, &db);
   const PoolingGeometry& g = b.problem.geometry;
   if (call.in_delta && call.batch) {
     const BackwardChoice choice = choose_pooling_backward(b);
     const int64_t rows = b.problem.function == PoolingFunction::unmax ? g.y.out : g.y.in;
-    for_each_plane(options_, b.problem, call.batch, rows, choice.bands, false, [&](Range planes, Span some) {
-      if (choice.pieces.planes)
-        pooling_backward_stage(b, choice.pieces, planes, some, choice.kernel);
-      else
-        choice.kernel(b, planes, some);
-    });
+    for_each_plane(options_, scratch_, call.batch, rows, choice.bands, b,
+                   [&](const PoolingBackward& own, Range planes, Span some) {
+                     if (choice.pieces.planes)
+                       pooling_backward_stage(own, choice.pieces, planes, some, choice.kernel);
+                     else
+                       choice.kernel(own, planes, some);
+                   });
   }
   if (!call.bias_delta) return;
   const size_t channels = layer_.x.size[2], bytes = call.batch * layer_.y.count * sizeof(float);

@@ -257,7 +257,7 @@ class BandTask {
   alignas(64) float values_[kGroupWindows + kWindowSlack];
   alignas(64) int32_t offsets_[kGroupWindows + kWindowSlack];
   float gradients_[kChunk];
-  GradientRoom room_;
+  GradientRoom& room_ = call_.room->gradient;
 };
 
 }  // namespace

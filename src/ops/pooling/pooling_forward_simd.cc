@@ -133,7 +133,6 @@ void ForwardPlanes(const PoolingForward& call, Range planes, Span rows) {
   const int64_t block_rows = chunk == width ? together : 1;  // blocks follow each other in a packed plane
   alignas(64) float room[kBlockWindows + kWindowSlack];
   alignas(64) int32_t offsets[kBlockWindows + kWindowSlack];
-  alignas(64) float stage[kStageFloats];
   ForwardWriters writers(call.stream);
   WindowBlock block;
   block.geometry = &g;
@@ -159,7 +158,7 @@ void ForwardPlanes(const PoolingForward& call, Range planes, Span rows) {
           windows(block);
         } else {
           pooling_windows_of(fold, g, call.x, x, block.rows, block.columns, block.values, block.offsets, block.pitch,
-                             stage);
+                             call.room->gradient.stage);
         }
         if (call.bias) AddBias(block.values, n, bias);
         if (!call.activation.is_identity()) {

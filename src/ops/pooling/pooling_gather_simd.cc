@@ -27,14 +27,13 @@ namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace {
 
+static_assert(kTileFloats * sizeof(float) <= sizeof PoolingRoom::tile);
 constexpr int64_t kRunFloats = 512;  // rows of dx that are made at once, if they follow each other in memory
 
 // Memory of one task.
 struct Workspace {
-  alignas(64) float room[kTileFloats];                                      // the rows of GatherTile
   alignas(64) float row[2 * (kTileColumns + 2 * RowWriter<float>::kLine)];  // of dx, where it cannot go to the writer
   float pixels[kTileColumns];                                               // of x, where it is not f32
-  GradientRoom gradient;
 };
 
 class GatherTask {
@@ -44,8 +43,8 @@ class GatherTask {
   void Plane(int64_t sample, int64_t channel, Span rows, RowWriter<float>* writer);
 
  private:
-  float* C(int64_t wy) { return w_.room + (wy & (tile_.ring - 1)) * tile_.pitch + tile_.left; }
-  float* Total() { return w_.room + tile_.ring * tile_.pitch + tile_.left; }
+  float* C(int64_t wy) { return room_ + (wy & (tile_.ring - 1)) * tile_.pitch + tile_.left; }
+  float* Total() { return room_ + tile_.ring * tile_.pitch + tile_.left; }
   float* Counts() { return Total() + tile_.pitch; }
 
   void ComputeRows(int64_t begin, int64_t end);
@@ -55,6 +54,7 @@ class GatherTask {
   const PoolingGeometry& g_;
   const GatherTile& tile_;
   Workspace& w_;
+  float* const room_ = call_.room->tile;  // the rows of GatherTile
   const bool is_l2_;
   const Spreader spreader_;
   WindowsFunction norms_ = nullptr;
@@ -70,7 +70,7 @@ GatherTask::GatherTask(const PoolingBackward& call, const GatherTile& tile, Work
       is_l2_(call.problem.function == PoolingFunction::l2_norm),
       spreader_(g_.x, tile) {
   if (is_l2_ && call.x.has_f32_rows()) norms_ = ChooseWindows(PoolingFold::norm, g_);
-  FillZeros(tile.rows() * tile.pitch, w_.room);
+  FillZeros(tile.rows() * tile.pitch, room_);
   for (int64_t i = 0; !is_l2_ && i < tile_.windows.size() + kWindowSlack; ++i) {
     Counts()[i] = i < tile_.windows.size() ? static_cast<float>(g_.x.count(tile_.windows.begin + i)) : 1;
   }
@@ -146,7 +146,7 @@ void GatherTask::ComputeRows(int64_t begin, int64_t end) {
       norms_({&g_, whole_plane(g_, call_.x, x_), {wy, next}, tile_.windows, C(wy), nullptr, tile_.pitch});
     } else {
       pooling_windows_of(PoolingFold::norm, g_, call_.x, x_, {wy, next}, tile_.windows, C(wy), nullptr, tile_.pitch,
-                         w_.gradient.stage);
+                         call_.room->gradient.stage);
     }
   }
   const bool direct = call_.activation.is_identity() && call_.dy.has_f32_rows();
@@ -158,7 +158,7 @@ void GatherTask::ComputeRows(int64_t begin, int64_t end) {
     if (direct)
       upstream = dy + wy * call_.dy.row;
     else
-      pooling_gradient(call_, sample_, channel_, tile_.windows.begin, wy, n, w_.row, &w_.gradient);
+      pooling_gradient(call_, sample_, channel_, tile_.windows.begin, wy, n, w_.row, &call_.room->gradient);
     const auto quotient = [&](auto dd, V g, V by) HWY_ATTR {
       const V share = hn::Add(hn::Div(g, by), hn::Zero(dd));       // never -0, and so no sum is
       return hn::IfThenZeroElse(hn::Eq(by, hn::Zero(dd)), share);  // a window without pixels, or a norm of 0

@@ -93,7 +93,7 @@ void LargePlanes(const PoolingBackward& call, Range planes) {
   const int64_t width = call.problem.geometry.x.in, pixels = width * call.problem.geometry.y.in;
   const PoolingFunction function = call.problem.function;
   alignas(64) float x_room[kChunk];
-  GradientRoom gradient_room;
+  GradientRoom& gradient_room = call.room->gradient;
   PlaneFiller filler(call);
   PlaneNumber at(planes.begin, call.problem.channels);
   for (size_t p = planes.begin; p < planes.end; ++p, at.next()) {
@@ -240,8 +240,9 @@ class SmallPlanes {
   int64_t pixels_;
   bool reads_x_, is_run_;
   alignas(64) int32_t plane_[kLanes * (kRunPixels + 1)];  // of each pixel of a run
-  alignas(64) GroupRooms rooms_;
-  GradientRoom gradient_room_;
+  GroupRooms& rooms_ = *reinterpret_cast<GroupRooms*>(call_.room->tile);
+  static_assert(sizeof(GroupRooms) <= sizeof PoolingRoom::tile);
+  GradientRoom& gradient_room_ = call_.room->gradient;
 };
 
 }  // namespace

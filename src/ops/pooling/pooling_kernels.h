@@ -68,6 +68,8 @@ struct IndexPlanes {
   }
 };
 
+struct PoolingRoom;
+
 // One forward call. Of UnMax x is the small image and y the large one.
 struct PoolingForward {
   PoolingProblem problem;
@@ -77,6 +79,7 @@ struct PoolingForward {
   const Tensor* bias = nullptr;  // one value per channel; NULL without
   Activation activation;
   bool stream = false;  // y is far larger than the caches: write around them
+  PoolingRoom* room = nullptr;
 };
 
 // One backward call; dx = 0 where no window reaches.
@@ -90,6 +93,7 @@ struct PoolingBackward {
   Activation activation;
   bool accumulate = false;  // add to dx
   bool stream = false;
+  PoolingRoom* room = nullptr;
 };
 
 // ---- windows ----------------------------------------------------------------------------------------------------
@@ -169,6 +173,14 @@ struct GradientRoom {
   float value[kChunk + kWindowSlack], upstream[kChunk];
   int32_t offset[kChunk + kWindowSlack];
   float stage[kStageFloats];
+};
+// Memory of the thread that runs a kernel: what would be too much for the stack of a caller.
+struct PoolingRoom {
+  static constexpr int64_t kRowFloats = 2048, kStagedFloats = 10240, kMostStaged = 4, kLine = 16;
+  alignas(64) float staged[kStagedFloats + kMostStaged * kLine];  // images that are not rows of f32
+  alignas(64) float row[kRowFloats + 2 * kLine];                  // rows of dx that wait
+  alignas(64) float tile[8192];                                   // the kernel's own
+  alignas(64) GradientRoom gradient;
 };
 // g = dy * act' of output pixels [x, x + n), n <= kChunk, row y, plane c of sample n. Not for UnMax.
 void pooling_gradient(const PoolingBackward& call, int64_t sample, int64_t channel, int64_t x, int64_t y, int64_t n,

@@ -177,7 +177,7 @@ class PairTask {
   alignas(64) float row_[2][kPairColumns + 2 * RowWriter<float>::kLine];
   float pixels_[2][kPairColumns], gradients_[kChunk];
   uint64_t index_[kChunk];
-  GradientRoom room_;
+  GradientRoom& room_ = call_.room->gradient;
 };
 
 // Rows y and y + 1 of a plane, in runs of kPairColumns: straight into the writer where dx is packed, else by row_.

@@ -88,7 +88,7 @@ class RowsOfDx {
     waiting_ = 0;
   }
 
-  static constexpr int64_t kRowFloats = 2048;
+  static constexpr int64_t kRowFloats = PoolingRoom::kRowFloats;
   static_assert(kRowFloats >= kPairColumns);
 
   const PoolingBackward& call_;
@@ -98,7 +98,8 @@ class RowsOfDx {
   RowEnd end_ = RowEnd::exact;
   void* plane_ = nullptr;
   RowWriter<float> writer_;
-  alignas(64) float row_[kRowFloats + RowWriter<float>::kSlack];
+  static_assert(RowWriter<float>::kSlack <= 2 * PoolingRoom::kLine);
+  float* const row_ = call_.room->row;
 };
 
 // Task<stride, odd> of 3 x 3 windows over some planes; odd: a window begins at an odd column.

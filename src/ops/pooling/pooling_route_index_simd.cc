@@ -72,7 +72,7 @@ class IndexTask {
   WindowRow ring_[kRing], outside_;
   float gradients_[kChunk];
   uint64_t indices_[kChunk];  // where the caller's have gaps
-  GradientRoom room_;
+  GradientRoom& room_ = call_.room->gradient;
 };
 
 template <int kStride, bool kOdd>

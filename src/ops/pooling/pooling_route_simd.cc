@@ -80,7 +80,7 @@ class RouteTask {
   RowsOfDx dx_;
   LineRow ring_[kRing], outside_;
   float gradients_[kChunk];
-  GradientRoom room_;
+  GradientRoom& room_ = call_.room->gradient;
   float* pixels_ = room_.stage;  // of x where it is not f32; free while pooling_gradient does not run
 };
 

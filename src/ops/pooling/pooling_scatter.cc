@@ -23,7 +23,8 @@ struct HandedDown {
 struct ScatterRoom {
   float tile[ScatterTile::kFloats];
   HandedDown down;
-  GradientRoom gradient;
+  GradientRoom& gradient;
+  explicit ScatterRoom(const PoolingBackward& call) : gradient(call.room->gradient) {}
 };
 
 void hand_down(const PoolingBackward& call, int64_t sample, int64_t channel, int64_t first, int64_t wy, int64_t n,
@@ -98,7 +99,7 @@ void scatter_tile(const PoolingBackward& call, int64_t sample, int64_t channel, 
 
 void pooling_backward_scatter(const PoolingBackward& call, Range planes, Span rows) noexcept {
   const PoolingGeometry& g = call.problem.geometry;
-  ScatterRoom room;
+  ScatterRoom room(call);
   PlaneNumber at(planes.begin, call.problem.channels);
   for (size_t p = planes.begin; p < planes.end; ++p, at.next()) {
     const int64_t sample = at.sample, channel = at.channel;

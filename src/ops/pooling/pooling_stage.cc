@@ -7,8 +7,8 @@ namespace {
 
 // Of all images of a piece: half of L1, so that what a kernel keeps stays there, too. Bands that would have to read
 // many rows again may take more.
-constexpr int64_t kPieceFloats = 6144, kRoomFloats = 10240;
-constexpr int64_t kLine = 16, kMostImages = 4;
+constexpr int64_t kPieceFloats = 6144, kRoomFloats = PoolingRoom::kStagedFloats;
+constexpr int64_t kLine = PoolingRoom::kLine, kMostImages = PoolingRoom::kMostStaged;
 
 // An image of a call. `small`: a pixel per window.
 struct Image {
@@ -176,7 +176,7 @@ template <class Call, class Kernel>
 void run_pieces(const Call& call, StagePieces pieces, Range planes, Span rows, Kernel kernel) {
   const PoolingGeometry& g = call.problem.geometry;
   const int64_t channels = call.problem.channels;
-  alignas(64) float room[kRoomFloats + kMostImages * kLine];
+  float* const room = call.room->staged;
   Call seen = call;
   const Images images = images_of(call, &seen);
   for (const Image& image : images) {

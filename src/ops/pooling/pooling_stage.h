@@ -1,7 +1,7 @@
 // Images that are not rows of f32, on their way through the kernels of f32: in pieces that stay in L1.
 //
-// A piece is some small planes, or a band of rows of a large one. What it reads is converted to rooms on the stack, the
-// kernel runs on these as if they were the tensor (it is given the call with other pointers and strides, the same
+// A piece is some small planes, or a band of rows of a large one. What it reads is converted to rooms of the thread,
+// the kernel runs on these as if they were the tensor (it is given the call with other pointers and strides, the same
 // numbers of planes and rows), and what it wrote is rounded to the tensor's type. So every kernel serves every type and
 // layout, and the arithmetic is the same.
 #pragma once
