@@ -29,7 +29,7 @@ void check_weights(const ConvolutionProblem& p) {
     case BNNSDataLayoutConvolutionWeightsOIHW_Pack32:
       break;
     default:
-      fail_invalid("%s: w_desc.layout is %s, expected one of the four BNNSDataLayoutConvolutionWeights", p.op(),
+      fail_invalid("%s: w_desc.layout is %s, expected one of the four BNNSDataLayoutConvolutionWeights layouts", p.op(),
                    enum_text(p.w.layout).text);
   }
   const size_t o = output_axis(p.w), i = 5 - o, groups = p.map.groups;
