@@ -129,6 +129,46 @@ TEST_F(NanCheck, LossAndOptimizer) {
   expect_note({"optimizer sgd", "parameters[0] is", "position [1]"});
 }
 
+TEST_F(NanCheck, LstmNamesUnitSampleAndStep) {
+  Floats x(2 * 3 * 2, 0.5f), y(2 * 3 * 2),
+      weights[4] = {Floats(4, 0.1f), Floats(4, 0.1f), Floats(4, 0.1f), Floats(4, 0.1f)};
+  BNNSLayerParametersLSTM layer = {};
+  layer.input_size = layer.hidden_size = layer.seq_len = 2;
+  layer.batch_size = 3;
+  layer.num_layers = 1;
+  layer.lstm_flags = BNNSLayerFlagsLSTMDefaultActivations;
+  layer.input_descriptor.data_desc = descriptor(BNNSDataLayoutSNE, {2, 3, 2}, x.data());
+  layer.output_descriptor.data_desc = descriptor(BNNSDataLayoutSNE, {2, 3, 2}, y.data());
+  BNNSLSTMGateDescriptor* gates[] = {&layer.input_gate, &layer.forget_gate, &layer.candidate_gate, &layer.output_gate};
+  for (int k = 0; k < 4; ++k) gates[k]->iw_desc[0] = gates[k]->hw_desc = row_major(2, 2, weights[k].data());
+  ASSERT_EQ(BNNSDirectApplyLSTMBatchTrainingCaching(&layer, nullptr, nullptr, 0), 0) << BNNSExtLastError();
+  EXPECT_TRUE(notes_.empty());
+  x[1 * 6 + 2 * 2] = kNaN;  // step 1, sample 2
+  ASSERT_EQ(BNNSDirectApplyLSTMBatchTrainingCaching(&layer, nullptr, nullptr, 0), 0) << BNNSExtLastError();
+  expect_note({"lstm", "output_desc.data_desc is", "position [0, 2, 1, 0]"});
+}
+
+TEST_F(NanCheck, AttentionAndCallsWithoutAFilter) {
+  const ScalarAttention attention;
+  const FilterHandle filter = attention.make();
+  const Floats q = {0.5f, 1}, k = {-2, 4}, v = {3.5f, kInf};
+  Floats y(2), x = {1, kNaN, 3, 4}, product(4);
+  ASSERT_EQ(BNNSApplyMultiheadAttention(filter.get(), 2, q.data(), 1, k.data(), 1, nullptr, 0, v.data(), 1, y.data(), 1,
+                                        nullptr, nullptr, nullptr, nullptr, nullptr),
+            0)
+      << BNNSExtLastError();
+  expect_note({"attention", "forward: out is", "sample 1, position [0, 0]"});
+  const Array a = row_major(2, 2, x.data()), c = row_major(2, 2, product.data());
+  ASSERT_EQ(BNNSMatMul(false, false, 1, &a, &a, &c, nullptr, nullptr), 0) << BNNSExtLastError();
+  expect_note({"matmul", "output is"});
+  BNNSLayerParametersReduction sum = {};
+  sum.i_desc = a;
+  sum.o_desc = row_major(1, 2, y.data());
+  sum.reduce_func = BNNSReduceFunctionSum;
+  ASSERT_EQ(BNNSDirectApplyReduction(&sum, nullptr), 0) << BNNSExtLastError();
+  expect_note({"reduc", "o_desc is", "position [0, 0]"});
+}
+
 TEST_F(NanCheck, HalfPrecisionAndGaps) {
   BNNSLayerParametersActivation layer = {};
   layer.i_desc = layer.o_desc = chw(2, 2, 1);

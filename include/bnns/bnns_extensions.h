@@ -86,9 +86,9 @@ typedef void (*BNNSExtLogCallback)(BNNSExtLogLevel level, const char* BNNS_NONNU
 ///   error     ignored settings, and every refusal
 ///   1 or all  the same, notes ("openbnns: note: ..."), and one line for everything that is created or applied
 ///             ("bnns_verbose,apply,fully_connected f32 i784 o128,batch 32,avx512,12.3 us")
-/// Notes are about calls that are legal and surely wrong, once per filter. With BNNS_CHECK_NAN=1 the results of each
-/// call are searched for NaN and infinity; a note, printed unless BNNS_VERBOSE is 0, names filter, pass and first
-/// position, once per filter and pass.
+/// Notes are about calls that are legal and surely wrong, once per filter. With BNNS_CHECK_NAN=1 results of filters,
+/// LSTM, matrix product, direct activation and reduction and the parameters of an optimizer are searched for NaN and
+/// infinity: a note, printed unless BNNS_VERBOSE is 0, names filter, pass and first position, once per filter and pass.
 BNNS_API void BNNSExtSetLogCallback(BNNSExtLogCallback BNNS_NULLABLE callback, void* BNNS_NULLABLE user) BNNS_NOEXCEPT;
 
 // ---- How calls run --------------------------------------------------------------------------------------------------
