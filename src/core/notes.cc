@@ -15,6 +15,14 @@ void note(const char* format, ...) noexcept {
   log_message(BNNSExtLogNote, line);
 }
 
+void note_unread_pixels(const char* op, size_t columns, size_t rows, size_t x_stride, size_t y_stride) noexcept {
+  note(
+      "%s: the last %zu columns and %zu rows of i_desc with its padding are not read: o_desc is smaller than x_stride "
+      "%zu "
+      "and y_stride %zu make it; is a larger stride missing?",
+      op, columns, rows, x_stride, y_stride);
+}
+
 std::atomic<size_t> detail::remembered_copies{0};
 
 namespace {

@@ -11,6 +11,9 @@ namespace bnns {
 
 [[gnu::format(printf, 1, 2)]] void note(const char* format, ...) noexcept;
 
+// An output that is smaller than its windows allow, so that the last columns or rows of the padded input are not read.
+void note_unread_pixels(const char* op, size_t columns, size_t rows, size_t x_stride, size_t y_stride) noexcept;
+
 // ---- parameters that a filter copied at its creation -------------------------------------------------------------
 
 // An optimizer that changes the caller's array does not change the copy. The copies of living filters are kept in a

@@ -59,7 +59,7 @@ struct AxisNames {
 
 // One axis: the large image, with its padding, must hold all windows of the small one; surplus pixels are not used.
 ConvolutionAxis make_axis(const ConvolutionProblem& p, const AxisNames& names, size_t axis, size_t stride,
-                          size_t dilation, size_t before, size_t after) {
+                          size_t dilation, size_t before, size_t after, size_t* unread) {
   ConvolutionAxis a;
   const Tensor &small = p.transposed ? p.x : p.y, &large = p.transposed ? p.y : p.x;
   a.small = small.size[axis], a.large = large.size[axis];
@@ -91,13 +91,7 @@ ConvolutionAxis make_axis(const ConvolutionProblem& p, const AxisNames& names, s
   if (have > kLargestAxis) {
     fail_invalid("%s: %s: %zu pixels with padding, expected at most %zu", p.op(), names.axis, have, kLargestAxis);
   }
-  if (!p.transposed && have - need >= a.stride && notes_wanted()) {
-    note(
-        "%s: %s: %zu of %zu pixels with padding are not read: %zu windows of %zu taps with %s %zu end before; a larger "
-        "stride is missing, or o_desc could be %zu",
-        p.op(), names.axis, have - need, have, a.small, a.kernel, names.stride, a.stride,
-        (have - taps - 1) / a.stride + 1);
-  }
+  *unread = have - need >= a.stride ? have - need : 0;  // room for another window
   // A step that is never made could be any number; 1 asks for no room between windows or taps.
   if (a.small == 1) a.stride = 1;
   if (a.kernel == 1) a.dilation = 1;
@@ -155,10 +149,15 @@ ConvolutionProblem make_convolution_problem(const BNNSLayerParametersConvolution
   // Symmetric padding, or left, right, up, down where that is 0.
   size_t left = layer->x_padding, right = left, up = layer->y_padding, down = up;
   if (left == 0 && up == 0) left = layer->pad[0], right = layer->pad[1], up = layer->pad[2], down = layer->pad[3];
+  size_t columns, rows;
   p.map.x = make_axis(p, {"width", "x_stride", "x_dilation_stride", "x_padding or pad"}, 0, layer->x_stride,
-                      layer->x_dilation_stride, left, right);
+                      layer->x_dilation_stride, left, right, &columns);
   p.map.y = make_axis(p, {"height", "y_stride", "y_dilation_stride", "y_padding or pad"}, 1, layer->y_stride,
-                      layer->y_dilation_stride, up, down);
+                      layer->y_dilation_stride, up, down, &rows);
+  if (!transposed && (columns || rows) && notes_wanted()) {
+    note_unread_pixels(p.op(), columns, rows, std::max<size_t>(layer->x_stride, 1),
+                       std::max<size_t>(layer->y_stride, 1));
+  }
 
   if (!is_absent(layer->bias)) {
     p.b = resolve_with_data(layer->bias, p.op(), "bias");

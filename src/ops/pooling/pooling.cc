@@ -50,7 +50,7 @@ struct AxisNames {
 };
 
 PoolingAxis make_axis(size_t in, size_t out, size_t kernel, size_t stride, size_t dilation, size_t before, size_t after,
-                      bool count_padding, const AxisNames& names) {
+                      bool count_padding, const AxisNames& names, size_t* unread) {
   PoolingAxis axis;
   axis.in = static_cast<int64_t>(in);
   axis.out = static_cast<int64_t>(out);
@@ -66,15 +66,8 @@ PoolingAxis make_axis(size_t in, size_t out, size_t kernel, size_t stride, size_
         kOp, names.size, out, static_cast<long long>((padded - 1) / axis.stride + 1), in, before, after,
         static_cast<long long>(axis.stride));
   }
-  const int64_t reach = (axis.kernel - 1) * axis.dilation + 1, end = (axis.out - 1) * axis.stride + reach;
-  if (padded - end >= axis.stride && notes_wanted()) {
-    note(
-        "%s: %s: %lld of %lld pixels with padding are not read: %zu windows of %zu taps with %s %lld end before; a "
-        "larger "
-        "stride is missing, or the small image could be %lld",
-        kOp, names.size, static_cast<long long>(padded - end), static_cast<long long>(padded), out, kernel,
-        names.stride, static_cast<long long>(axis.stride), static_cast<long long>((padded - reach) / axis.stride + 1));
-  }
+  const int64_t left_over = padded - (axis.out - 1) * axis.stride - (axis.kernel - 1) * axis.dilation - 1;
+  *unread = left_over >= axis.stride ? static_cast<size_t>(left_over) : 0;  // room for another window
   if (axis.out == 1) axis.stride = 1;  // one window: the step to the next does not matter
   if (!count_padding) axis.counted = {0, axis.in};
   return axis;
@@ -128,12 +121,16 @@ PoolingLayer make_pooling_layer(const BNNSLayerParametersPooling* layer) {
   const bool count_padding = layer->pooling_function != BNNSPoolingFunctionAverageCountExcludePadding;
   const Tensor& large = unmax ? p.y : p.x;
   const Tensor& small = unmax ? p.x : p.y;
+  size_t columns, rows;
   p.problem.geometry.x = make_axis(
       large.size[0], small.size[0], layer->k_width, layer->x_stride, layer->x_dilation_stride, p.pad[0], p.pad[1],
-      count_padding, {"width", "k_width", "x_stride", "x_dilation_stride", "left padding", "right padding"});
+      count_padding, {"width", "k_width", "x_stride", "x_dilation_stride", "left padding", "right padding"}, &columns);
   p.problem.geometry.y = make_axis(
       large.size[1], small.size[1], layer->k_height, layer->y_stride, layer->y_dilation_stride, p.pad[2], p.pad[3],
-      count_padding, {"height", "k_height", "y_stride", "y_dilation_stride", "upper padding", "lower padding"});
+      count_padding, {"height", "k_height", "y_stride", "y_dilation_stride", "upper padding", "lower padding"}, &rows);
+  if (!unmax && (columns || rows) && notes_wanted()) {
+    note_unread_pixels(kOp, columns, rows, std::max<size_t>(layer->x_stride, 1), std::max<size_t>(layer->y_stride, 1));
+  }
   if (p.problem.function == PoolingFunction::max) check_window_span(p.problem.geometry);
   if (!is_absent(layer->bias)) {
     p.b = resolve_with_data(layer->bias, kOp, "bias");
