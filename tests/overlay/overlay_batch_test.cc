@@ -94,7 +94,7 @@ TEST(OverlayBatch, RefusedWithoutMeaning) {
   NDArray y = output(kMatrix), one = output(kMatrix, 1), norm = output({1}), square = output({2, 2});
   EXPECT_TRUE(refuses(kData, {"copy: source holds 3 samples, to 1"}, [&] { copy(x, one); }));
   EXPECT_TRUE(refuses(kData, {"copy: source holds 2 samples, to 3"}, [&] { copy(two, y); }));
-  EXPECT_TRUE(refuses(kData, {"clip: input holds 1 samples, output 3"}, [&] { clip({0, 1}, single, y); }));
+  EXPECT_TRUE(refuses(kData, {"clip: input holds 1 sample, output 3"}, [&] { clip({0, 1}, single, y); }));
   EXPECT_TRUE(refuses(kData, {"applyReduction: input holds 3 samples, output 1"},
                       [&] { applyReduction(ReductionFunction::sum(), x, one); }));
   const auto taking_one = [](const char* text, auto&& body) {

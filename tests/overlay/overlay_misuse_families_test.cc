@@ -77,7 +77,7 @@ TEST(OverlayMisuse, LayersOfSeveralInputs) {
   NDArray dshared = output({4}, 1);
   EXPECT_NO_THROW(add.apply(kBatch, x, shared, y));  // a parameter is one array for the batch
   EXPECT_NO_THROW(add.applyBackward(kBatch, x, shared, y, x, da, dshared));
-  EXPECT_TRUE(refuses(kData, {"BinaryArithmeticLayer::apply: inputA holds 1 samples, the batch is 3"},
+  EXPECT_TRUE(refuses(kData, {"BinaryArithmeticLayer::apply: inputA holds 1 sample, the batch is 3"},
                       [&] { add.apply(kBatch, shared, shared, y); }));
   EXPECT_TRUE(refuses(kData, {"BinaryArithmeticLayer::apply: inputB has 5 elements", "takes 4"},
                       [&] { add.apply(kBatch, x, odd, y); }));

@@ -40,13 +40,18 @@ inline std::string subject(const char* label, const char* one, const char* many)
   return name + (name.ends_with('s') ? many : one);
 }
 
+// "1 sample", "2 samples".
+inline std::string counted(std::size_t n, const char* what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
 inline void* requireData(const Where& where, const char* label, const Argument& a) {
   if (!a.descriptor().data) badArray(where, std::string(label) + ": the descriptor has no data");
   return a.descriptor().data;
 }
 
 [[noreturn]] inline void tooFewSamples(const Where& where, const char* label, std::size_t samples, std::size_t batch) {
-  badArray(where, subject(label, " holds ", " hold ") + std::to_string(samples) + " samples, the batch is " +
+  badArray(where, subject(label, " holds ", " hold ") + counted(samples, "sample") + ", the batch is " +
                       std::to_string(batch));
 }
 inline void requireCapacity(const Where& where, const char* label, const Argument& a, std::size_t batch) {
@@ -64,8 +69,8 @@ inline constexpr std::size_t noBatch = 0;  // of weights and other arrays that t
                         typeName(e.type));
   }
   if (s.count != e.count && e.count != 0) {
-    badArray(where, subject(label, " has ", " have ") + std::to_string(s.count) +
-                        (batch == noBatch ? " elements, the layer takes " : " elements a sample, the layer takes ") +
+    badArray(where, subject(label, " has ", " have ") + counted(s.count, "element") +
+                        (batch == noBatch ? ", the layer takes " : " a sample, the layer takes ") +
                         std::to_string(e.count));
   }
   if (a.capacity() < batch) tooFewSamples(where, label, a.capacity(), batch);
@@ -140,8 +145,8 @@ inline std::size_t commonBatch(const Where& where, std::initializer_list<Named> 
   const Named& first = *arguments.begin();
   for (const Named& n : arguments) {
     if (n.argument.batchSize() == first.argument.batchSize()) continue;
-    badArray(where, subject(first.label, " holds ", " hold ") + std::to_string(first.argument.batchSize()) +
-                        " samples, " + n.label + " " + std::to_string(n.argument.batchSize()));
+    badArray(where, subject(first.label, " holds ", " hold ") + counted(first.argument.batchSize(), "sample") + ", " +
+                        n.label + " " + std::to_string(n.argument.batchSize()));
   }
   return first.argument.batchSize();
 }
