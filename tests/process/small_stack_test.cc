@@ -1,6 +1,5 @@
 // Every call of the table on a thread that has 48 KiB of stack, on each instruction set: more meets the guard page. The
-// gradient of arithmetic has 80 KiB. The library starts no thread here, so that the caller's stack is the one that the
-// kernels use.
+// library starts no thread here, so that the caller's stack is the one that the kernels use.
 
 #include <gtest/gtest.h>
 #include <limits.h>
@@ -13,13 +12,13 @@
 namespace bnns::testing {
 namespace {
 
-constexpr size_t kStack = 48 * 1024, kArithmeticStack = 80 * 1024;
+constexpr size_t kStack = 48 * 1024;
 // What a thread has on its stack before it runs a line of ours: its descriptor, thread-local memory, the start.
 constexpr size_t kThreadItself = 8 * 1024;
 
 class SmallStack {
  public:
-  explicit SmallStack(size_t bytes) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))), bytes_(bytes + kThreadItself) {
+  SmallStack() : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))), bytes_(kStack + kThreadItself) {
     memory_ = static_cast<char*>(
         mmap(nullptr, bytes_ + page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0));
     if (memory_ == MAP_FAILED || mprotect(memory_, page_, PROT_NONE) != 0) throw std::bad_alloc();
@@ -75,7 +74,7 @@ void run_on_small_stacks(void (*add)(Layers&)) {
 #endif
   Layers layers;
   add(layers);
-  SmallStack usual(kStack), large(kArithmeticStack);
+  SmallStack stack;
   size_t most = 0;
   std::string which;
   for_each_isa([&] {
@@ -83,8 +82,6 @@ void run_on_small_stacks(void (*add)(Layers&)) {
       SCOPED_TRACE(layer->name);
       const std::vector<char> before = layer->written();
       Work work{layer.get(), ""};
-      const bool arithmetic = layer->name.find("arithmetic") == 0 || layer->name == "fused product and batch";
-      SmallStack& stack = arithmetic ? large : usual;
       stack.clean();
       ASSERT_TRUE(stack.run(run_calls, &work));
       EXPECT_EQ(work.failed, "");

@@ -121,7 +121,9 @@ struct ElementWiseList {
   }
 };
 
-void element_wise_task(const GradientPlan& plan, const ElementWiseList& list, size_t begin, size_t end, float* rows) {
+// Never inlined, as sum_task: its blocks would be on the stack twice, once in the loop of a single thread.
+[[gnu::noinline]] void element_wise_task(const GradientPlan& plan, const ElementWiseList& list, size_t begin,
+                                         size_t end, float* rows) {
   alignas(64) float room[kBlock];
   BlockGradients block(plan, rows);
   for_each_block(begin, end, plan.cut, [&](size_t first, size_t n) {
@@ -151,8 +153,8 @@ struct Summed {
 };
 
 // Parts visit every element once, so element-wise gradients can be written on the way, while the block is in cache.
-void sum_task(const GradientPlan& plan, const Summed& s, const ElementWiseList& list, size_t task, double* sums,
-              float* rows) {
+[[gnu::noinline]] void sum_task(const GradientPlan& plan, const Summed& s, const ElementWiseList& list, size_t task,
+                                double* sums, float* rows) {
   alignas(64) float room[kBlock];
   BlockGradients block(plan, rows);
   const bool accumulate = s.group->delta.accumulate;

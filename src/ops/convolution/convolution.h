@@ -112,8 +112,8 @@ class ConvolutionFilter final : public Filter {
   void run_winograd(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels, ptrdiff_t row_stride,
                     ptrdiff_t channel_stride, size_t batch, const ImageSource& source, const ImageTarget& target,
                     const WeightView& w, CallScratch& scratch);
+  uint32_t forward_key(size_t batch, const BlockSink* sink) const;  // of what decides about scratch
   // The same on pairs of bf16 (convolution_bf16.cc); false: not for these types, nothing done.
-  uint32_t forward_key(size_t batch) const;
   bool run_bf16(size_t batch, const ImageSource& source, const ImageTarget& target, bool up, CallScratch& scratch);
   bool weight_gradient_bf16(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw,
                             CallScratch& scratch);

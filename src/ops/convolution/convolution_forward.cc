@@ -202,14 +202,14 @@ void ConvolutionFilter::forward(size_t batch, const void* in, size_t in_stride, 
       if (run_bf16(batch, x, y, p.transposed, scratch)) return;
       apply(batch, x, y, weights(room.as<float>()), scratch);
     };
-    if (p.transposed) return CallScratch::run(scratch_, forward_memo_, forward_key(batch), pass);
+    if (p.transposed) return CallScratch::run(scratch_, forward_memo_, forward_key(batch, sink), pass);
     CallScratch scratch(scratch_);
     return pass(scratch);
   }
   // Row-wise: y first takes the linear values; a type that would round them leaves that to scratch.
   const bool rounds = p.y.type != BNNSDataTypeFloat32;
   const Tensor dense = dense_image(p.y);
-  CallScratch::run(scratch_, forward_memo_, forward_key(batch), [&](CallScratch& scratch) {
+  CallScratch::run(scratch_, forward_memo_, forward_key(batch, sink), [&](CallScratch& scratch) {
     CallScratch::Lease values(scratch, rounds ? batch_bytes(batch, dense.count, dense, p.op(), "out_stride") : 0);
     const ImageTarget linear = rounds ? ImageTarget{&dense, values.data(), dense.count, false, y.bias}
                                       : ImageTarget{&p.y, out, out_stride, false, y.bias};
@@ -218,8 +218,9 @@ void ConvolutionFilter::forward(size_t batch, const void* in, size_t in_stride, 
   });
 }
 
-uint32_t ConvolutionFilter::forward_key(size_t batch) const {
-  return ScratchMemo::key({batch, static_cast<size_t>(isa()), default_threads()});
+uint32_t ConvolutionFilter::forward_key(size_t batch, const BlockSink* sink) const {
+  const size_t to = !sink ? 0 : sink->instead_of_target ? 1 : 2;
+  return ScratchMemo::key({batch, static_cast<size_t>(isa()), default_threads(), to});
 }
 
 // A fused softmax runs along o_desc.size[0], the rows of the image (K10).
