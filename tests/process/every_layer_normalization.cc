@@ -203,6 +203,7 @@ void add_normalizations(Layers& layers) {
       {"group f16", BNNSGroupNorm, 4, 32, 13, 13, f16, gelu, 4},
       {"layer", BNNSLayerNorm, 16, 16, 8, 8},
       {"layer f16", BNNSLayerNorm, 16, 500, 1, 1, f16, tanh},
+      {"layer of large samples", BNNSLayerNorm, 3, 8, 32, 40, f16, gelu},
       {"layer of vectors", BNNSLayerNorm, 64, 768, 1, 1, f32, gelu},
       {"layer of planes", BNNSLayerNorm, 8, 16, 12, 12, f32, relu, 1, 1},
       {"layer of rows", BNNSLayerNorm, 8, 8, 12, 64, bf16, gelu, 1, 2},
