@@ -26,12 +26,11 @@ int main() {
                    .lossFunction = LossFunction::meanSquareError(),
                    .lossReduction = LossReduction::reductionMean});
   AdamOptimizer adam{.learningRate = 0.05f};
-  const Desc parameters[] = {w}, gradients[] = {dw}, moments[] = {m, v};
   for (; adam.timeStep <= 400; adam.timeStep += 1) {
     pupil.apply(n, x, y);
     judge.apply(n, y, labels, loss, dy);
     pupil.applyBackward(n, x, y, dy, std::nullopt, dw);
-    adam.step(parameters, gradients, moments);
+    adam.step({w}, {dw}, {m, v});
   }
   for (std::size_t i = 0; i < 9; ++i) std::printf("%6.2f%s", double(w.span<float>()[i]), i % 3 == 2 ? "\n" : " ");
 

@@ -22,7 +22,6 @@ int main() {
                    .lossFunction = LossFunction::meanSquareError(),
                    .lossReduction = LossReduction::reductionMean});
   const SGDMomentumOptimizer sgd{.learningRate = 0.2f};
-  const Desc parameters[] = {w, b}, gradients[] = {dw, db};
   for (int step = 0; step < 200; ++step) {
     layer.apply(n, x, y);
     judge.apply(n, y, labels, loss, dy);
@@ -32,7 +31,7 @@ int main() {
                          .outputGradient = dy,
                          .generatingWeightsGradient = dw,
                          .generatingBiasGradient = db});
-    sgd.step(parameters, gradients, {});
+    sgd.step({w, b}, {dw, db}, {});
   }
   const auto learnt = w.span<float>();
   std::printf("y = %.3f a %+.3f b %+.3f, loss %g\n", double(learnt[0]), double(learnt[1]), double(b.span<float>()[0]),

@@ -15,12 +15,10 @@ static float train(const char* name, Optimizer auto optimizer) {
     state.push_back(NDArray::repeating(0.0f, shape));
   LossLayer judge(
       {.input = w, .output = loss, .lossFunction = LossFunction::huber(1), .lossReduction = LossReduction::sum});
-  const Desc parameters[] = {w}, gradients[] = {dw};
-  const std::vector<Desc> accumulators(state.begin(), state.end());
   for (int step = 1; step <= 1000; ++step) {
     judge.apply(1, w, target, loss, dw);
     if constexpr (requires { optimizer.timeStep; }) optimizer.timeStep = static_cast<float>(step);
-    optimizer.step(parameters, gradients, accumulators);
+    optimizer.step({w}, {dw}, state);
   }
   std::printf("%-8s loss %.2g after 1000 steps\n", name, double(loss.span<float>()[0]));
   return loss.span<float>()[0];
