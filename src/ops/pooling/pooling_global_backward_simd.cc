@@ -5,6 +5,8 @@
 // pixels what their planes have for them: it leaves as whole lines, without a fill of each plane in a buffer first.
 
 #include <algorithm>
+#include <new>
+#include <type_traits>
 
 #include "src/ops/pooling/pooling_kernels.h"
 #undef HWY_TARGET_INCLUDE
@@ -43,6 +45,11 @@ class PlaneFiller {
         function_(call.problem.function),
         packed_(call.dx.is_packed(width_) && !call.accumulate),
         writer_(call.stream) {}
+  // In the thread's room: with what else a task needs it is too much for the stack.
+  static PlaneFiller& InRoom(const PoolingBackward& call) {
+    static_assert(std::is_trivially_destructible_v<PlaneFiller> && sizeof(PlaneFiller) <= sizeof PoolingRoom::tile);
+    return *new (call.room->tile) PlaneFiller(call);
+  }
 
   // Pixels [first, first + n) of the plane dx; those of x for L2Norm.
   void Fill(void* dx, int64_t first, int64_t n, const float* x, float give, int64_t position) {
@@ -94,7 +101,7 @@ void LargePlanes(const PoolingBackward& call, Range planes) {
   const PoolingFunction function = call.problem.function;
   alignas(64) float x_room[kChunk];
   GradientRoom& gradient_room = call.room->gradient;
-  PlaneFiller filler(call);
+  PlaneFiller& filler = PlaneFiller::InRoom(call);
   PlaneNumber at(planes.begin, call.problem.channels);
   for (size_t p = planes.begin; p < planes.end; ++p, at.next()) {
     const void* x = call.x.data ? call.x.at(at.sample, at.channel) : nullptr;
@@ -140,7 +147,7 @@ class SmallPlanes {
 
   void Run(Range planes) {
     PixelStream stream(call_.stream);
-    PlaneFiller filler(call_);
+    PlaneFiller& filler = PlaneFiller::InRoom(call_);
     PlaneNumber at(planes.begin, call_.problem.channels);
     for (size_t first = planes.begin; first < planes.end; first += static_cast<size_t>(kLanes)) {
       const size_t n = std::min(static_cast<size_t>(kLanes), planes.end - first);
@@ -240,8 +247,7 @@ class SmallPlanes {
   int64_t pixels_;
   bool reads_x_, is_run_;
   alignas(64) int32_t plane_[kLanes * (kRunPixels + 1)];  // of each pixel of a run
-  GroupRooms& rooms_ = *reinterpret_cast<GroupRooms*>(call_.room->tile);
-  static_assert(sizeof(GroupRooms) <= sizeof PoolingRoom::tile);
+  alignas(64) GroupRooms rooms_;
   GradientRoom& gradient_room_ = call_.room->gradient;
 };
 
