@@ -18,6 +18,10 @@ void add_column_sums(const float* rows, size_t count, size_t stride, size_t colu
 // to[c] = or += the same sum, rounded once.
 void column_sums(const float* rows, size_t count, size_t stride, size_t columns, bool accumulate, float* to) noexcept;
 
+// For rows that come one by one: add_row kSumRows times, or as many as there are, then move_sums.
+void add_row(const float* x, size_t n, float* run) noexcept;  // run[i] += x[i]
+void move_sums(float* run, size_t n, double* sums) noexcept;  // sums[i] += run[i], run[i] = 0
+
 // to[i] = sums[i], rounded.
 void round_sums(const double* sums, size_t n, float* to) noexcept;
 

@@ -13,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-namespace {
+namespace {  // these names stay inside this file
 
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
@@ -55,6 +55,8 @@ HWY_INLINE void SumColumn(size_t count, double* sums, const Load& load) {
   hn::StoreU(low, dd, sums), hn::StoreU(high, dd, sums + N);
 }
 
+}  // namespace
+
 void AddColumnSums(const float* rows, size_t count, size_t stride, size_t columns, double* sums) {
   const D d;
   const DD dd;
@@ -92,6 +94,22 @@ void AddColumnSums(const float* rows, size_t count, size_t stride, size_t column
   std::copy_n(total, left, sums + whole);
 }
 
+void AddRow(const float* x, size_t n, float* run) {
+  Transform2(x, run, run, n, [](auto /*d*/, auto v, auto sum) HWY_ATTR { return hn::Add(sum, v); });
+}
+
+void MoveSums(float* run, size_t n, double* sums) {
+  const DD dd;
+  const hn::Rebind<float, DD> df;
+  const size_t N = hn::Lanes(dd);
+  size_t i = 0;
+  for (; i + N <= n; i += N) {
+    hn::StoreU(hn::Add(hn::LoadU(dd, sums + i), hn::PromoteTo(dd, hn::LoadU(df, run + i))), dd, sums + i);
+    hn::StoreU(hn::Zero(df), df, run + i);
+  }
+  for (; i < n; ++i) sums[i] += static_cast<double>(run[i]), run[i] = 0;
+}
+
 void RoundSums(const double* sums, size_t n, float* to) {
   const DD dd;
   const hn::Rebind<float, DD> df;
@@ -101,7 +119,6 @@ void RoundSums(const double* sums, size_t n, float* to) {
   for (; i < n; ++i) to[i] = static_cast<float>(sums[i]);
 }
 
-}  // namespace
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -123,6 +140,12 @@ void column_sums(const float* rows, size_t count, size_t stride, size_t columns,
   }
 }
 
+void add_row(const float* x, size_t n, float* run) noexcept {
+  BNNS_DISPATCH(AddRow)(x, n, run);
+}
+void move_sums(float* run, size_t n, double* sums) noexcept {
+  BNNS_DISPATCH(MoveSums)(run, n, sums);
+}
 void round_sums(const double* sums, size_t n, float* to) noexcept {
   BNNS_DISPATCH(RoundSums)(sums, n, to);
 }

@@ -9,7 +9,7 @@
 namespace bnns {
 
 AxisTable::AxisTable(const Options& options, const Tap* taps, size_t in, size_t out) {
-  size_t count = 0;
+  size_t count = 0, most = 0;
   bool moves = true;
   for (size_t o = 0; o < out; ++o) {
     count += taps[o].index < 0 ? 0 : taps[o].fraction != 0 ? 2 : 1;
@@ -42,7 +42,10 @@ AxisTable::AxisTable(const Options& options, const Tap* taps, size_t in, size_t 
   }
   forward_first[out] = at;
   // Counts become starts; walking the taps by rising o then leaves every list of the transpose in rising order.
-  for (size_t i = 0; i < in; ++i) backward_first[i + 1] += backward_first[i];
+  for (size_t i = 1, start = 0; i <= in; ++i) {
+    most = std::max(most, backward_first[i]);
+    backward_first[i] = start += backward_first[i];
+  }
   for (size_t o = 0; o < out; ++o) {
     for (size_t k = forward_first[o]; k < forward_first[o + 1]; ++k) {
       const size_t to = backward_first[forward_index[k]]++;
@@ -53,8 +56,8 @@ AxisTable::AxisTable(const Options& options, const Tap* taps, size_t in, size_t 
   for (size_t i = in; i > 0; --i) backward_first[i] = backward_first[i - 1];
   backward_first[0] = 0;
 
-  forward_ = {forward_first, forward_index, moves ? nullptr : forward_weight};
-  backward_ = {backward_first, backward_index, moves ? nullptr : backward_weight};
+  forward_ = {forward_first, forward_index, moves ? nullptr : forward_weight, moves ? size_t{1} : size_t{2}};
+  backward_ = {backward_first, backward_index, moves ? nullptr : backward_weight, most};
   source_ = source;
   for (size_t o = 0; o < out;) {
     size_t end = o + 1;

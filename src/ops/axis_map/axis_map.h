@@ -6,7 +6,8 @@
 // serve data and gradients of any layout. Axes that a map leaves alone have no table, and those that are dense on both
 // sides are merged; what is left is walked row by row along the fastest axis of the destination:
 //   move_elements   at most one tap of weight 1 everywhere, same types: bits are moved, what has no tap gets a fill
-//   sum_elements    anything else: in f32, taps in rising order, so that the bits do not depend on the threads
+//   sum_elements    anything else: in f32, long sums in double beyond a block, taps in rising order, so that the bits
+//                   do not depend on the threads
 #pragma once
 
 #include <cstddef>
@@ -29,6 +30,7 @@ struct TapRows {
   const size_t* first = nullptr;
   const size_t* index = nullptr;
   const float* weight = nullptr;  // NULL: all 1
+  size_t most = 0;                // taps of a row, at most
 };
 
 // The matrix of one axis. Default: the identity.
@@ -65,7 +67,7 @@ enum class MapDirection { forward, backward };
 void move_elements(const AxisTables& tables, const BatchPair& pair, const unsigned char (&fill)[8], size_t n_threads);
 
 // to = M from, or to = M' from, through f32; added to what is there when pair.to.accumulate. Scratch is two rows of
-// `from` and one of `to` for each thread.
+// `from` and one of `to` for each thread, and a row of doubles where more than kSumRows rows are summed.
 void sum_elements(const AxisTables& tables, MapDirection direction, const BatchPair& pair, size_t n_threads,
                   ScratchShelf& shelf);
 
@@ -73,6 +75,7 @@ void sum_elements(const AxisTables& tables, MapDirection direction, const BatchP
 
 void row_scale(const float* x, float weight, float* y, size_t n) noexcept;      // y = weight x
 void row_scale_add(const float* x, float weight, float* y, size_t n) noexcept;  // y += weight x
-float row_sum(const float* x, size_t n) noexcept;
+double row_sum(const float* x, size_t n) noexcept;                              // f32 within kRowBlock values
+inline constexpr size_t kRowBlock = 256;
 
 }  // namespace bnns

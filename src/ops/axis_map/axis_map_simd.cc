@@ -22,9 +22,14 @@ void RowScaleAdd(const float* x, float weight, float* y, size_t n) {
              [weight](auto d, auto v, auto sum) HWY_ATTR { return hn::MulAdd(hn::Set(d, weight), v, sum); });
 }
 
-// Four accumulators; the order depends on n alone.
-float RowSum(const float* x, size_t n) {
-  return Reduce(x, n, SumOp(), [](auto /*d*/, auto v) HWY_ATTR { return v; });
+// Four accumulators in a block; the order depends on n alone.
+double RowSum(const float* x, size_t n) {
+  const auto block = [](const float* p, size_t m)
+                         HWY_ATTR { return Reduce(p, m, SumOp(), [](auto /*d*/, auto v) HWY_ATTR { return v; }); };
+  if (n <= kRowBlock) return static_cast<double>(block(x, n));
+  double sum = 0;
+  for (size_t i = 0; i < n; i += kRowBlock) sum += static_cast<double>(block(x + i, HWY_MIN(kRowBlock, n - i)));
+  return sum;
 }
 
 }  // namespace bnns::HWY_NAMESPACE
@@ -39,7 +44,7 @@ void row_scale(const float* x, float weight, float* y, size_t n) noexcept {
 void row_scale_add(const float* x, float weight, float* y, size_t n) noexcept {
   BNNS_DISPATCH(RowScaleAdd)(x, weight, y, n);
 }
-float row_sum(const float* x, size_t n) noexcept {
+double row_sum(const float* x, size_t n) noexcept {
   return BNNS_DISPATCH(RowSum)(x, n);
 }
 

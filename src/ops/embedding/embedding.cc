@@ -9,6 +9,7 @@
 #include "src/core/elements.h"
 #include "src/core/error.h"
 #include "src/core/parallel.h"
+#include "src/core/sums.h"
 
 namespace bnns {
 namespace {
@@ -256,6 +257,7 @@ void EmbeddingFilter::backward(const BackwardCall& call) {
   const size_t work = (to.accumulate ? 0 : p.dictionary.count) + total * p.item_count;
   parallel_for(tasks, threads_for(options_.n_threads, tasks, work), [&](size_t task, size_t) {
     float room[kBlock], sum[kBlock];
+    double total[kBlock];  // of an index that stands at more than kSumRows positions
     for (size_t k = task * group; k < std::min(p.items, (task + 1) * group); ++k) {
       const bool none = first[k] == first[k + 1] || k == p.padding;
       if (none && to.accumulate) continue;
@@ -263,13 +265,19 @@ void EmbeddingFilter::backward(const BackwardCall& call) {
       const float share = p.by_frequency && !none ? 1.0f / static_cast<float>(first[k + 1] - first[k]) : 1.0f;
       for (size_t e = 0; e < p.item_count; e += kBlock) {
         const size_t n = std::min(kBlock, p.item_count - e);
+        const bool is_long = first[k + 1] - first[k] > kSumRows && !none;
         std::fill_n(sum, n, 0.0f);
+        if (is_long) std::fill_n(total, n, 0.0);
         for (size_t s = first[k]; s < first[k + 1] && !none; ++s) {
           const size_t at = sorted[s];
           const size_t offset = at / p.x.count * dy_stride + places.positions.offset(at % p.x.count);
           const float* g = places.to.read(element_at(static_cast<const void*>(dy.data), dy.type, offset), e, n, room);
-          for (size_t j = 0; j < n; ++j) sum[j] += g[j];
+          add_row(g, n, sum);
+          if (is_long && ((s - first[k]) % kSumRows == kSumRows - 1 || s + 1 == first[k + 1])) {
+            move_sums(sum, n, total);
+          }
         }
+        if (is_long) round_sums(total, n, sum);
         for (size_t j = 0; j < n && p.by_frequency; ++j) sum[j] *= share;
         if (to.accumulate) {
           places.from.accumulate(row, e, n, sum);

@@ -6,6 +6,7 @@
 
 #include "src/core/checked.h"
 #include "src/core/elements.h"
+#include "src/core/sums.h"
 #include "src/ops/reduction/reduction_plan.h"
 
 namespace bnns::reduction_backward {
@@ -144,28 +145,37 @@ class Rows {
     }
   }
 
-  // dw of one row, summed over the batch in order.
+  // dw of one row, summed over the batch in order: kSumRows samples in f32, beyond in double.
   void slope_w(const Coefficients& coefficients, size_t row) const {
     const Axis o = at(row);
     float room[kBlock], w_room[kBlock], c_room[kBlock], a_room[kBlock], sum[kBlock];
+    double total[kBlock];
+    const bool is_long = call_.batch > kSumRows;
+    const bool one_by_one = is_choice(call_.p.function) || call_.p.function == BNNSReduceFunctionProduct;
+    const ReductionSlope slope = slope_of(call_.p.function, true);
     void* base = element_at(call_.dw.data, call_.dw.type, o.dw);
     for (size_t i = 0; i < inner_.extent; i += kBlock) {
       const size_t n = std::min(kBlock, inner_.extent - i);
       const float* w = read_w(o, i, n, w_room);
       std::fill_n(sum, n, 0.0f);
+      if (is_long) std::fill_n(total, n, 0.0);
       for (size_t b = 0; b < call_.batch; ++b) {
         const float* x = read_x(b, o, i, n, room);
         const float *c, *a;
         spread(coefficients, b, o, i, n, c_room, a_room, &c, &a);
-        if (is_choice(call_.p.function) || call_.p.function == BNNSReduceFunctionProduct) {
+        if (one_by_one) {
           for (size_t k = 0; k < n; ++k) {
             const double s = element_slope(coefficients, b, o, i + k, x[k], w[k]);
             if (s != 0) sum[k] += static_cast<float>(s * static_cast<double>(x[k]));
           }
         } else {
-          reduction_slope_w(slope_of(call_.p.function, true), x, w, c, a, call_.p.epsilon, sum, n);
+          reduction_slope_w(slope, x, w, c, a, call_.p.epsilon, sum, n);
+        }
+        if (is_long && (b % kSumRows == kSumRows - 1 || b + 1 == call_.batch)) {
+          move_sums(sum, n, total);
         }
       }
+      if (is_long) round_sums(total, n, sum);
       if (call_.dw.accumulate) {
         dw_lens_.accumulate(base, i, n, sum);
       } else {
@@ -216,9 +226,9 @@ class Rows {
     *c = from.c + first;
     *a = from.a + first;
     if (inner_.result == 1) return;
-    for (size_t k = 0; k < n; ++k) {
-      c_room[k] = (*c)[k * inner_.result];
-      a_room[k] = (*a)[k * inner_.result];
+    for (size_t k = 0; k < n; ++k) c_room[k] = (*c)[k * inner_.result];
+    if (call_.p.function == BNNSReduceFunctionLogSumExp) {  // nothing else reads a
+      for (size_t k = 0; k < n; ++k) a_room[k] = (*a)[k * inner_.result];
     }
     *c = c_room;
     *a = a_room;

@@ -49,37 +49,43 @@ void SlopeX(ReductionSlope slope, const float* x, const float* w, const float* c
   }
 }
 
+// dw += c term(x, w, a)
+template <class Term>
+HWY_INLINE void AddProducts(const float* x, const float* w, const float* c, const float* a, float* dw, size_t n,
+                            const Term& term) {
+  const hn::ScalableTag<float> d;
+  const size_t N = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + N <= n; i += N) {
+    const auto load = [&](const float* p) HWY_ATTR { return hn::LoadU(d, p + i); };
+    hn::StoreU(hn::MulAdd(load(c), term(load, x, w, a), load(dw)), d, dw + i);
+  }
+  if (i == n) return;
+  const size_t left = n - i;
+  const auto load = [&](const float* p) HWY_ATTR { return LoadPartial(d, p + i, left); };
+  StorePartial(d, hn::MulAdd(load(c), term(load, x, w, a), load(dw)), dw + i, left);
+}
+
 void SlopeW(ReductionSlope slope, const float* x, const float* w, const float* c, const float* a, float epsilon,
             float* dw, size_t n) {
   const hn::ScalableTag<float> d;
-  const size_t N = hn::Lanes(d);
-  for (size_t i = 0; i < n; i += N) {
-    const size_t left = n - i;
-    const auto load = [&](const float* p)
-                          HWY_ATTR { return left < N ? LoadPartial(d, p + i, left) : hn::LoadU(d, p + i); };
-    const auto v = load(x), g = load(c);
-    auto term = v;
-    switch (slope) {
-      case ReductionSlope::linear:
-        break;
-      case ReductionSlope::masked:
-        term = hn::IfThenElse(hn::Eq(load(w), hn::Zero(d)), hn::Zero(d), v);
-        break;
-      case ReductionSlope::square:
-        term = hn::Mul(hn::Mul(v, v), hn::Set(d, 0.5f));
-        break;
-      case ReductionSlope::logarithm:
-        term = Log(d, hn::Add(v, hn::Set(d, epsilon)));
-        break;
-      case ReductionSlope::magnitude:
-        term = hn::Abs(v);
-        break;
-      case ReductionSlope::exponential:
-        term = Exp(d, hn::Sub(v, load(a)));
-        break;
-    }
-    const auto sum = hn::MulAdd(g, term, load(dw));
-    left < N ? StorePartial(d, sum, dw + i, left) : hn::StoreU(sum, d, dw + i);
+  const auto add = [&](auto term) HWY_ATTR { AddProducts(x, w, c, a, dw, n, term); };
+  switch (slope) {
+    case ReductionSlope::linear:
+      return add([](auto load, auto v, auto, auto) HWY_ATTR { return load(v); });
+    case ReductionSlope::masked:
+      return add([d](auto load, auto v, auto u, auto)
+                     HWY_ATTR { return hn::IfThenElse(hn::Eq(load(u), hn::Zero(d)), hn::Zero(d), load(v)); });
+    case ReductionSlope::square:
+      return add([d](auto load, auto v, auto, auto)
+                     HWY_ATTR { return hn::Mul(hn::Mul(load(v), load(v)), hn::Set(d, 0.5f)); });
+    case ReductionSlope::logarithm:
+      return add([d, epsilon](auto load, auto v, auto, auto)
+                     HWY_ATTR { return Log(d, hn::Add(load(v), hn::Set(d, epsilon))); });
+    case ReductionSlope::magnitude:
+      return add([](auto load, auto v, auto, auto) HWY_ATTR { return hn::Abs(load(v)); });
+    case ReductionSlope::exponential:
+      return add([d](auto load, auto v, auto, auto y) HWY_ATTR { return Exp(d, hn::Sub(load(v), load(y))); });
   }
 }
 
