@@ -1,7 +1,8 @@
 // Few vectors against a matrix, at memory speed: batch 1 and other tiny batches.
 //   dot    y_i[j] = sum_k x_i[k] w(j, k), rows of w contiguous: vectors along k, horizontal sums at the end
 //   axpy   y[:] = sum_k x[k] w(:, k), columns of w contiguous: y in registers, or several k at a time
-// Each element of w is read once. The order of every sum depends on the depth alone.
+// Each element of w is read once. The order of every sum depends on the depth alone: blocks of the depth are summed by
+// themselves and added in order, as the tiles do (kDepthTerms), since one chain over a long batch loses digits.
 
 #include "src/gemm/kernels.h"
 
@@ -31,6 +32,8 @@ inline constexpr bool kManyRegisters = true;
 #define BNNS_EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 
 using D4 = hn::CappedTag<float, 4>;
+
+inline constexpr size_t kDepthTerms = 512;  // of one chain of additions
 
 #if !HWY_HAVE_SCALABLE
 // The sum of the 128-bit blocks of v.
@@ -131,7 +134,7 @@ HWY_NOINLINE void DotRows(const SkinnyBlock& s, size_t first, size_t valid, cons
 }
 
 template <class T>
-void DotTyped(const SkinnyBlock& s) {
+void DotBlock(const SkinnyBlock& s) {
   // Rows of w outermost: for the second and third group of x they come from cache.
   constexpr size_t kRows = kManyRegisters ? 8 : 4;
   const size_t step = s.vectors == 1 ? 8 : kRows;
@@ -156,6 +159,21 @@ void DotTyped(const SkinnyBlock& s) {
         i += 3;
       }
     }
+  }
+}
+
+// Lanes sum apart, so a block of the depth has kDepthTerms for each.
+template <class T>
+void DotTyped(const SkinnyBlock& s) {
+  const size_t most = kDepthTerms * hn::Lanes(D());
+  if (s.depth <= most) return DotBlock<T>(s);
+  SkinnyBlock part = s;
+  for (size_t k = 0; k < s.depth; k += most) {
+    part.depth = HWY_MIN(most, s.depth - k);
+    part.x = s.x + k;
+    part.w = static_cast<const T*>(s.w) + k;
+    part.accumulate = s.accumulate || k != 0;
+    DotBlock<T>(part);
   }
 }
 
@@ -237,7 +255,7 @@ HWY_NOINLINE void AxpyColumns(size_t depth, const float* HWY_RESTRICT x, const T
 inline constexpr size_t kShortRows = 65536;
 
 template <class T>
-void AxpyTyped(const SkinnyBlock& s) {
+void AxpyBlock(const SkinnyBlock& s) {
   const size_t count = s.rows.size(), lanes = hn::Lanes(D());
   const T* w = static_cast<const T*>(s.w) + s.rows.begin;
   float* y = s.y + s.rows.begin;
@@ -263,6 +281,34 @@ void AxpyTyped(const SkinnyBlock& s) {
                                  : &AxpyStep<1, T>;
     run(count, s.x + k, w + static_cast<ptrdiff_t>(k) * s.w_stride, s.w_stride, y, s.accumulate || k != 0);
     k += step;
+  }
+}
+
+// At most kAxpyColumns at a time (skinny.cc), whose sums over a block of the depth wait in L1.
+template <class T>
+void AxpyTyped(const SkinnyBlock& s) {
+  if (s.depth <= kDepthTerms) return AxpyBlock<T>(s);
+  const D d;
+  const size_t lanes = hn::Lanes(d), count = s.rows.size();
+  float sums[kAxpyColumns];
+  SkinnyBlock part = s;
+  part.w = static_cast<const T*>(s.w) + s.rows.begin;
+  part.rows = {0, count};
+  part.y = sums;
+  part.accumulate = false;
+  float* y = s.y + s.rows.begin;
+  for (size_t k = 0; k < s.depth; k += kDepthTerms) {
+    part.depth = HWY_MIN(kDepthTerms, s.depth - k);
+    AxpyBlock<T>(part);
+    part.x += part.depth;
+    part.w = static_cast<const T*>(part.w) + static_cast<ptrdiff_t>(part.depth) * s.w_stride;
+    const bool add = s.accumulate || k != 0;
+    size_t j = 0;
+    for (; j + lanes <= count; j += lanes) {
+      const V v = hn::LoadU(d, sums + j);
+      hn::StoreU(add ? hn::Add(hn::LoadU(d, y + j), v) : v, d, y + j);
+    }
+    for (; j < count; ++j) y[j] = add ? y[j] + sums[j] : sums[j];
   }
 }
 

@@ -76,6 +76,8 @@ struct SkinnyBlock {
   bool accumulate = false;
 };
 
+inline constexpr size_t kAxpyColumns = 4096;  // rows of w that axpy takes at most: 16 KB of sums stay in L1
+
 // The tile kernel of one instruction set. Asked for once per call, so that a change of instruction set in the middle of
 // a call cannot mix tile sizes.
 struct TileKernels {

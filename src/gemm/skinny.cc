@@ -101,7 +101,7 @@ void run_dot(const GemmCall& call, const Skinny& s, const SkinnyBlock& block, si
 // One vector against a matrix with contiguous rows. A slice of the depth reads long pieces of rows, as memory likes it,
 // into a sum of its own; the slices are then added in order.
 void run_axpy(const GemmCall& call, const Skinny& s, const SkinnyBlock& block, size_t rows, float* sums) {
-  constexpr size_t kStep = 4096;  // columns: 16 KB of sums stay in L1
+  constexpr size_t kStep = kAxpyColumns;
   const size_t stride = round_up(rows, 16), parts = divide_up(rows, kStep);
   const size_t tasks = s.slices * parts;
   const auto c_rows = [&](Range part) { return s.vectors_are_columns ? part : Range{0, 1}; };
