@@ -1,5 +1,7 @@
 // One backward pass by sets; see normalization_gradient.h.
 
+#include <cmath>
+
 #include "src/ops/normalization/normalization_gradient.h"
 
 namespace bnns {
@@ -50,6 +52,8 @@ BackwardPass::BackwardPass(const NormalizationProblem& problem, const Normalizat
   block_columns_ = direct ? plan_.rows() * plan_.row_length : kMomentBlock;
   joined_ = direct && views_.dy.joined() && views_.dx.joined() && (without_y || views_.y.joined());
   bundle_ = joined_ ? schedule_.bundle : 1;
+  may_shift_ = source_ == Source::none && !plan_.per_element && !plan_.grouped() && !plan_.by_columns &&
+               plan_.set_count() >= kLeastShifted && plan_.set_columns >= kNeighbours;
 }
 
 size_t BackwardPass::layout(const NormalizationParameters& parameters) {
@@ -143,6 +147,26 @@ GradientBlock BackwardPass::gradients(const NormalizationPlan& plan, const Views
   return block;
 }
 
+// The mean of some values spread over the set, if all lie within half of it.
+float BackwardPass::shift(size_t set) const {
+  constexpr size_t kSamples = 8;
+  const Rectangle first{plan_.batch_sets ? 0 : set * plan_.set_rows, plan_.batch_sets ? set * plan_.set_columns : 0, 1,
+                        kNeighbours};
+  float room[kNeighbours], sum = 0;
+  if (!may_shift_) return 0;
+  const float* begin = views_.dy.read(first, room).data;
+  if (!hardly_varies(begin)) return 0;
+  const float one = *begin;
+  for (size_t i = 0; i < kSamples; ++i) {
+    const size_t at = i * plan_.set_count() / kSamples;
+    const Rectangle r{first.row + at / plan_.set_columns, first.column + at % plan_.set_columns, 1, 1};
+    const float g = *views_.dy.read(r, room).data;
+    if (!(std::fabs(g - one) <= 0.5f * std::fabs(one))) return 0;  // NaN and infinities end here too
+    sum += g;
+  }
+  return sum / kSamples;
+}
+
 GradientTarget BackwardPass::target(const Rectangle& r, float* room) const {
   const Matrix dx = views_.dx.target(r, room);
   const bool direct = views_.dx.direct(r);
@@ -155,18 +179,19 @@ void BackwardPass::finish_block(const Rectangle& r, const GradientTarget& to) co
 
 // ---- sets ---------------------------------------------------------------------------------------------------------
 
-void BackwardPass::add_sums(size_t set, const Rectangle& r, Rooms* rooms, GradientSums* sums) const {
+void BackwardPass::add_sums(size_t set, const Rectangle& r, float shift, Rooms* rooms, GradientSums* sums) const {
   const BlockAffine numbers = affine(set, r);
   GradientBlock block = gradients(plan_, views_, r, numbers, rooms);
   block.next_rows = next_rows(r);
-  numbers.gammas ? add_scaled_gradient_sums(block, numbers.gammas, sums) : add_gradient_sums(block, sums);
+  numbers.gammas ? add_scaled_gradient_sums(block, numbers.gammas, sums) : add_gradient_sums(block, shift, sums);
 }
 
 GradientSums BackwardPass::segment_sums(size_t set, size_t segment) const {
   GradientSums sums;
   Rooms rooms;
+  const float common = shift(set);
   for_each_block(plan_, plan_.segment(set, segment), kMomentBlock,
-                 [&](const Rectangle& r) { add_sums(set, r, &rooms, &sums); });
+                 [&](const Rectangle& r) { add_sums(set, r, common, &rooms, &sums); });
   return sums;
 }
 

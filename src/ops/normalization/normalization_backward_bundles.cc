@@ -9,13 +9,20 @@ void BackwardPass::run_bundle(Range sets, bool more) const {
   Rooms rooms;
   GradientSums sums[kMostSets];
   GradientCoefficients numbers[kMostSets];
+  float shifts[kMostSets];
   const size_t plane = plan_.plane, columns = sets.size() * plane, step = std::min(block_columns_, columns);
+  const float* first = joined_ ? views_.dy.read(plan_.beside(sets.begin, 0, 0, columns), nullptr).data : nullptr;
+  bool shifted = false;
+  for (size_t i = 0; i < sets.size() && may_shift_; ++i) {
+    shifts[i] = first && !hardly_varies(first + i * plane) ? 0 : shift(sets.begin + i);
+    shifted = shifted || shifts[i] != 0;
+  }
   for (size_t row = 0; row < plan_.set_rows; row += plan_.block_rows) {
     for (size_t c = 0; c < columns; c += step) {
       const Rectangle r = plan_.beside(sets.begin, row, c, std::min(step, columns - c));
       GradientBlock block = gradients(plan_, views_, r, affine(sets.begin, r), &rooms);
       block.next_rows = next_rows(r);
-      add_channel_gradient_sums(block, std::min(plane, r.columns), sums);
+      add_channel_gradient_sums(block, std::min(plane, r.columns), shifted ? shifts : nullptr, sums);
     }
   }
   for (size_t set = sets.begin; set < sets.end; ++set) {
@@ -53,7 +60,7 @@ void BackwardPass::run_group(size_t set) const {
   };
   for_each_run([&](const Rectangle&, size_t rows, size_t row, const GradientBlock& block) {
     GradientSums sums[kMostSets];
-    add_channel_gradient_sums(block, plan_.plane, sums);
+    add_channel_gradient_sums(block, plan_.plane, nullptr, sums);
     for (size_t i = 0; i < rows; ++i) {
       if (keeps_table()) at<GradientSums>(table_at_)[set * plan_.segments + row + i] = sums[i];
       total.add(row + i, sums[i]);

@@ -68,12 +68,22 @@ class BackwardPass {
                           const BlockAffine& affine, Rooms* rooms) const;
   // As in ForwardPass.
   size_t next_rows(const Rectangle& r) const { return joined_ ? plan_.next_rows(r) : 0; }
+  // What is taken off g in the sum of g x^ of a set (add_gradient_sums): 0 unless g hardly varies.
+  float shift(size_t set) const;
+  // Tells most sets for which it is 0, from their first values.
+  static constexpr size_t kNeighbours = 4;
+  static constexpr size_t kLeastShifted = 1024;  // values of a set: below, the look at them is 3 % of a pass
+  static bool hardly_varies(const float* g) {
+    const float least = std::min(std::min(g[0], g[1]), std::min(g[2], g[3]));
+    const float most = std::max(std::max(g[0], g[1]), std::max(g[2], g[3]));
+    return most - least <= 0.5f * std::max(most, -least);
+  }
   GradientTarget target(const Rectangle& r, float* room) const;
   void finish_block(const Rectangle& r, const GradientTarget& to) const;
 
   // normalization_backward.cc: blocks and sets
   GradientCoefficients coefficients(size_t set, double h, double hx) const;
-  void add_sums(size_t set, const Rectangle& r, Rooms* rooms, GradientSums* sums) const;
+  void add_sums(size_t set, const Rectangle& r, float shift, Rooms* rooms, GradientSums* sums) const;
   GradientSums segment_sums(size_t set, size_t segment) const;
   void write_segment(size_t set, size_t segment, GradientCoefficients numbers) const;
   void write_block(const Rectangle& r, const GradientBlock& block, const BlockAffine& affine,
@@ -106,7 +116,7 @@ class BackwardPass {
   const float* relu_gamma_;
   Schedule schedule_;
   size_t bundle_, block_columns_;  // of the second pass: what goes through no room need not be cut
-  bool parameters_wanted_, stream_, joined_;
+  bool parameters_wanted_, stream_, joined_, may_shift_;
   Source source_;
   size_t affine_at_ = 0, totals_at_ = 0, table_at_ = 0, coefficients_at_ = 0;
   ScratchShelf& scratch_;

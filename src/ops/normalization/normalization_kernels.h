@@ -113,10 +113,14 @@ struct GradientBlock {
 struct GradientSums {
   double g = 0, gx = 0;  // sum of g, sum of g x^
 };
-// f32 sums inside a block (at most kMomentBlock values), added to *sums.
-void add_gradient_sums(const GradientBlock& block, GradientSums* sums) noexcept;
+// f32 sums inside a block (at most kMomentBlock values), added to *sums. With a shift (not 0: no ReLU) the terms are
+// (g - shift) x^: the same sum over a whole set, whose x^ add up to 0, but a large mean of g does not multiply the
+// roundings of x^.
+void add_gradient_sums(const GradientBlock& block, float shift, GradientSums* sums) noexcept;
 // The same for each channel of `plane` columns, added to sums[channel] in blocks of at most kMomentBlock columns.
-void add_channel_gradient_sums(const GradientBlock& block, size_t plane, GradientSums* sums) noexcept;
+// shifts has one for each channel, or is NULL.
+void add_channel_gradient_sums(const GradientBlock& block, size_t plane, const float* shifts,
+                               GradientSums* sums) noexcept;
 // The same with gamma[j] g for g.
 void add_scaled_gradient_sums(const GradientBlock& block, const float* gamma, GradientSums* sums) noexcept;
 // One row: the same, gamma may be NULL (1), and g and g x^ themselves are added to sums over rows, n values each.

@@ -16,12 +16,15 @@ namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Four accumulators each; the order depends on the block's rows and n alone. kScaled: gamma[i] g takes the place of g.
-template <Relu kRelu, bool kScaled>
-HWY_INLINE void BlockGradientSums(const GradientBlock& b, const float* gamma, float out[2]) {
+// kShifted: g - about takes the place of g in the sum of g x^.
+template <Relu kRelu, bool kScaled, bool kShifted = false>
+HWY_INLINE void BlockGradientSums(const GradientBlock& b, const float* gamma, float out[2], float about = 0) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
   const size_t N = hn::Lanes(d), n = b.n;
   V a0 = hn::Zero(d), a1 = a0, a2 = a0, a3 = a0, b0 = a0, b1 = a0, b2 = a0, b3 = a0;
+  const V shift = hn::Set(d, about);
+  const auto less = [shift](V g) HWY_ATTR { return kShifted ? hn::Sub(g, shift) : g; };
   for (size_t r = 0; r < b.rows; ++r) {
     const auto row = RowAt<kRelu>(d, b, r);
     const auto g_at = [&](size_t i)
@@ -32,28 +35,28 @@ HWY_INLINE void BlockGradientSums(const GradientBlock& b, const float* gamma, fl
     for (; i + 4 * N <= n; i += 4 * N) {
       if (fetch) next.FetchRow(i, 4 * N);
       const V g0 = g_at(i), g1 = g_at(i + N), g2 = g_at(i + 2 * N), g3 = g_at(i + 3 * N);
-      a0 = hn::Add(a0, g0), b0 = hn::MulAdd(g0, row.X(i), b0);
-      a1 = hn::Add(a1, g1), b1 = hn::MulAdd(g1, row.X(i + N), b1);
-      a2 = hn::Add(a2, g2), b2 = hn::MulAdd(g2, row.X(i + 2 * N), b2);
-      a3 = hn::Add(a3, g3), b3 = hn::MulAdd(g3, row.X(i + 3 * N), b3);
+      a0 = hn::Add(a0, g0), b0 = hn::MulAdd(less(g0), row.X(i), b0);
+      a1 = hn::Add(a1, g1), b1 = hn::MulAdd(less(g1), row.X(i + N), b1);
+      a2 = hn::Add(a2, g2), b2 = hn::MulAdd(less(g2), row.X(i + 2 * N), b2);
+      a3 = hn::Add(a3, g3), b3 = hn::MulAdd(less(g3), row.X(i + 3 * N), b3);
     }
     if (fetch) next.FetchRow(i, n - i);
     if (i + N <= n) {
       const V g0 = g_at(i);
-      a0 = hn::Add(a0, g0), b0 = hn::MulAdd(g0, row.X(i), b0), i += N;
+      a0 = hn::Add(a0, g0), b0 = hn::MulAdd(less(g0), row.X(i), b0), i += N;
     }
     if (i + N <= n) {
       const V g1 = g_at(i);
-      a1 = hn::Add(a1, g1), b1 = hn::MulAdd(g1, row.X(i), b1), i += N;
+      a1 = hn::Add(a1, g1), b1 = hn::MulAdd(less(g1), row.X(i), b1), i += N;
     }
     if (i + N <= n) {
       const V g2 = g_at(i);
-      a2 = hn::Add(a2, g2), b2 = hn::MulAdd(g2, row.X(i), b2), i += N;
+      a2 = hn::Add(a2, g2), b2 = hn::MulAdd(less(g2), row.X(i), b2), i += N;
     }
     if (i < n) {
       V g3 = row.G(i, n - i);
       if (kScaled) g3 = hn::Mul(LoadPartial(d, gamma + i, n - i), g3);
-      a3 = hn::Add(a3, g3), b3 = hn::MulAdd(g3, row.X(i, n - i), b3);
+      a3 = hn::Add(a3, g3), b3 = hn::MulAdd(less(g3), row.X(i, n - i), b3);
     }
   }
   const V sa = hn::Add(hn::Add(a0, a1), hn::Add(a2, a3)), sb = hn::Add(hn::Add(b0, b1), hn::Add(b2, b3));
@@ -64,6 +67,10 @@ HWY_INLINE void BlockGradientSums(const GradientBlock& b, const float* gamma, fl
 void PlainGradientSums(const GradientBlock& b, float out[2]) {
   if (b.gamma) return BlockGradientSums<Relu::from_values, false>(b, nullptr, out);
   b.y ? BlockGradientSums<Relu::from_y, false>(b, nullptr, out) : BlockGradientSums<Relu::none, false>(b, nullptr, out);
+}
+
+void ShiftedGradientSums(const GradientBlock& b, float shift, float out[2]) {
+  BlockGradientSums<Relu::none, false, true>(b, nullptr, out, shift);
 }
 
 void ScaledGradientSums(const GradientBlock& b, const float* gamma, float out[2]) {
@@ -87,20 +94,25 @@ void RowGradientSums(const GradientBlock& b, const float* gamma, float* sum_g, f
       : RowGradientSumsOf<Relu::none>(b, gamma, sum_g, sum_gx, out);
 }
 
-// Row by row along each vector of columns.
+// Row by row along each vector of columns; eight rows at a time, so that the chains of additions stay short.
 template <Relu kRelu>
 HWY_INLINE void ColumnGradientSumsOf(const GradientBlock& b, float* sum_g, float* sum_gx) {
+  constexpr size_t kRows = 8;
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
   const size_t N = hn::Lanes(d);
   size_t j = 0;
   for (; j + 2 * N <= b.n; j += 2 * N) {  // two at a time: neighbouring cache lines of a row together
     V a0 = hn::Zero(d), a1 = a0, b0 = a0, b1 = a0;
-    for (size_t r = 0; r < b.rows; ++r) {
-      const auto row = RowAt<kRelu>(d, b, r);
-      const V g0 = row.G(j), g1 = row.G(j + N);
-      a0 = hn::Add(a0, g0), b0 = hn::MulAdd(g0, row.X(j), b0);
-      a1 = hn::Add(a1, g1), b1 = hn::MulAdd(g1, row.X(j + N), b1);
+    for (size_t first = 0; first < b.rows; first += kRows) {
+      V c0 = hn::Zero(d), c1 = c0, d0 = c0, d1 = c0;
+      for (size_t r = first; r < HWY_MIN(b.rows, first + kRows); ++r) {
+        const auto row = RowAt<kRelu>(d, b, r);
+        const V g0 = row.G(j), g1 = row.G(j + N);
+        c0 = hn::Add(c0, g0), d0 = hn::MulAdd(g0, row.X(j), d0);
+        c1 = hn::Add(c1, g1), d1 = hn::MulAdd(g1, row.X(j + N), d1);
+      }
+      a0 = hn::Add(a0, c0), a1 = hn::Add(a1, c1), b0 = hn::Add(b0, d0), b1 = hn::Add(b1, d1);
     }
     hn::StoreU(a0, d, sum_g + j), hn::StoreU(a1, d, sum_g + j + N);
     hn::StoreU(b0, d, sum_gx + j), hn::StoreU(b1, d, sum_gx + j + N);
@@ -108,11 +120,15 @@ HWY_INLINE void ColumnGradientSumsOf(const GradientBlock& b, float* sum_g, float
   for (; j < b.n; j += N) {
     const size_t count = HWY_MIN(N, b.n - j);
     V a0 = hn::Zero(d), b0 = a0;
-    for (size_t r = 0; r < b.rows; ++r) {
-      const auto row = RowAt<kRelu>(d, b, r);
-      const V g0 = count == N ? row.G(j) : row.G(j, count);
-      const V x0 = count == N ? row.X(j) : row.X(j, count);
-      a0 = hn::Add(a0, g0), b0 = hn::MulAdd(g0, x0, b0);
+    for (size_t first = 0; first < b.rows; first += kRows) {
+      V c0 = hn::Zero(d), d0 = c0;
+      for (size_t r = first; r < HWY_MIN(b.rows, first + kRows); ++r) {
+        const auto row = RowAt<kRelu>(d, b, r);
+        const V g0 = count == N ? row.G(j) : row.G(j, count);
+        const V x0 = count == N ? row.X(j) : row.X(j, count);
+        c0 = hn::Add(c0, g0), d0 = hn::MulAdd(g0, x0, d0);
+      }
+      a0 = hn::Add(a0, c0), b0 = hn::Add(b0, d0);
     }
     if (count == N) {
       hn::StoreU(a0, d, sum_g + j), hn::StoreU(b0, d, sum_gx + j);
@@ -132,14 +148,18 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-void add_gradient_sums(const GradientBlock& block, GradientSums* sums) noexcept {
+void add_gradient_sums(const GradientBlock& block, float shift, GradientSums* sums) noexcept {
   float add[2];
-  BNNS_DISPATCH(PlainGradientSums)(block, add);
+  if (shift != 0)
+    BNNS_DISPATCH(ShiftedGradientSums)(block, shift, add);
+  else
+    BNNS_DISPATCH(PlainGradientSums)(block, add);
   sums->g += static_cast<double>(add[0]);
   sums->gx += static_cast<double>(add[1]);
 }
 
-void add_channel_gradient_sums(const GradientBlock& block, size_t plane, GradientSums* sums) noexcept {
+void add_channel_gradient_sums(const GradientBlock& block, size_t plane, const float* shifts,
+                               GradientSums* sums) noexcept {
   for (size_t c = 0; c < block.n / plane; ++c) {
     for (size_t i = 0; i < plane; i += kMomentBlock) {
       const size_t at = c * plane + i;
@@ -147,7 +167,7 @@ void add_channel_gradient_sums(const GradientBlock& block, size_t plane, Gradien
       part.dy += at, part.values += at, part.n = HWY_MIN(kMomentBlock, plane - i);
       if (part.y) part.y += at;
       if (part.gamma) part.gamma += c, part.beta += c;
-      add_gradient_sums(part, &sums[c]);
+      add_gradient_sums(part, shifts ? shifts[c] : 0, &sums[c]);
     }
   }
 }
