@@ -15,6 +15,7 @@
 #ifndef __BNNS_HEADER__
 #define __BNNS_HEADER__
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "bnns_constants.h"
