@@ -95,7 +95,8 @@ Tensor resolve(const BNNSNDArrayDescriptor& d, const char* op, const char* field
   t.layout = d.layout;
   t.rank = layout_rank(d.layout);
   if (t.rank == SIZE_MAX) {
-    fail_invalid("%s: %s.layout is %s", op, field, enum_text(d.layout).text);
+    fail_invalid("%s: %s.layout is %s%s", op, field, enum_text(d.layout).text,
+                 d.layout == BNNSDataLayout{} ? ": the descriptor is missing or not filled in" : "");
   }
   if (d.layout == BNNSDataLayoutFullyConnectedSparse) {
     fail_unsupported("%s: %s.layout is FullyConnectedSparse, which only the weights of a fully connected layer have",

@@ -74,7 +74,7 @@ inline BNNSLayerParametersActivation activationLayer(const ActivationFunction& f
                                                      const Desc& output, std::span<const std::size_t> axes) {
   BNNSLayerParametersActivation layer{};
   layer.i_desc = input, layer.o_desc = output, layer.activation = function.bnnsActivation();
-  layer.axis_flags = axisMask(axes, "axes");
+  layer.axis_flags = axisMask(axes, "ActivationLayer", Error::Code::unableToCreateLayer);
   return layer;
 }
 }  // namespace detail

@@ -170,7 +170,11 @@ class List {
   void bind(T* first, std::size_t size) {
     first_ = first, size_ = size;
     item_ = [](const void* list, std::size_t i) {
-      return detail::listItem(detail::unwrap(static_cast<T*>(const_cast<void*>(list))[i]));
+      T& element = static_cast<T*>(const_cast<void*>(list))[i];
+      if constexpr (requires { element == nullptr; }) {
+        if (element == nullptr) detail::badArray("List", "entry " + std::to_string(i) + " is a null pointer");
+      }
+      return detail::listItem(detail::unwrap(element));
     };
   }
 

@@ -116,7 +116,9 @@ class NDArray {
   static NDArray uniform(RandomGenerator& generator, T lower, T upper, const Shape& shape, std::size_t batchSize = 1) {
     NDArray a(DataTypeOf<T>::value, shape, batchSize);
     if constexpr (std::integral<T>) {
-      if (!std::in_range<std::int64_t>(upper)) detail::badArray("NDArray::uniform", "the upper end exceeds 64 bits");
+      if (upper > T{} && static_cast<std::uint64_t>(upper) >> 63 != 0) {
+        detail::badArray("NDArray::uniform", "the upper end exceeds 64 bits");
+      }
       generator.fillUniform(a.flat(), static_cast<std::int64_t>(lower), static_cast<std::int64_t>(upper));
     } else {
       generator.fillUniform(a.flat(), static_cast<float>(lower), static_cast<float>(upper));
@@ -171,6 +173,9 @@ class NDArray {
                                             std::to_string(data.size()));
     }
     if (!data.data()) detail::badArray("NDArray::view", "the memory is null");
+    if (batchSize == 0 && data.size() < detail::times(shape.elementCount(), element, "NDArray::view")) {
+      detail::badArray("NDArray::view", "the memory is smaller than one sample");
+    }
     Desc d = shape.describe(dataType);
     d.data = data.data();
     const detail::SampleSize s = detail::sampleSize(d);
@@ -235,10 +240,13 @@ class NDArray {
   NDArray(BNNSDataType type, const Shape& shape, std::size_t batchSize)
       : batchSize_(batchSize),
         count_(capacity(shape, batchSize)),
-        memory_(detail::times(count_, detail::bytesPerElement(type, "NDArray"), "NDArray")),
+        memory_(detail::times(batchSize > 0 ? count_ : capacity(shape, 1), detail::bytesPerElement(type, "NDArray"),
+                              "NDArray")),
         desc_(shape.describe(type)) {
     desc_.data = memory_.get();
     size_ = detail::sampleSize(desc_);
+    // A layer may be made with the descriptor of an array without samples: it finds the memory of one, all 0.
+    if (batchSize == 0) std::memset(memory_.get(), 0, capacity(shape, 1) * detail::bytesPerElement(type, "NDArray"));
   }
   // Packed layouts, and strides that leave gaps, may end past the last whole stride.
   static std::size_t capacity(const Shape& shape, std::size_t batchSize) {

@@ -132,6 +132,7 @@ class MultiheadAttentionLayer : public Layer {
   struct Masks {
     Masks(const detail::Where& where, const Options& o, std::size_t batchSize) {
       if (o.keyMask) {
+        detail::requireData(where, "keyMask", *o.keyMask);
         detail::requireCapacity(where, "keyMask", *o.keyMask, batchSize);
         key = &o.keyMask->descriptor(), keyStride = detail::batchStride(*key);
       }

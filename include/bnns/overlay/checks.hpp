@@ -13,11 +13,12 @@ struct Expected {
   BNNSDataType type{};
   std::size_t count = 0;  // elements of a sample
   std::size_t span = 0;   // and the memory they cover
+  std::size_t gaps = 0;   // and how
 
   Expected() = default;
   Expected(const Desc& d) : type(d.data_type) {
     const SampleSize s = sampleSize(d);
-    count = s.count, span = s.span;
+    count = s.count, span = s.span, gaps = gapPattern(d, s);
   }
   Expected(const OptDesc& d) : Expected(d ? Expected(*d) : Expected()) {}
 };
@@ -58,7 +59,11 @@ inline void requireCapacity(const Where& where, const char* label, const Argumen
   if (a.capacity() < batch) tooFewSamples(where, label, a.capacity(), batch);
 }
 
-inline constexpr std::size_t noBatch = 0;  // of weights and other arrays that the samples share
+// Of weights and other arrays that the samples share: there is one.
+inline constexpr std::size_t noBatch = static_cast<std::size_t>(-1);
+inline bool holds(const Argument& a, std::size_t batch) noexcept {
+  return a.capacity() >= (batch == noBatch ? 1 : batch);
+}
 
 // The first thing that does not fit, in words.
 [[noreturn]] inline void misfit(const Where& where, const char* label, const Argument& a, const Expected& e,
@@ -73,7 +78,8 @@ inline constexpr std::size_t noBatch = 0;  // of weights and other arrays that t
                         (batch == noBatch ? ", the layer takes " : " a sample, the layer takes ") +
                         std::to_string(e.count));
   }
-  if (a.capacity() < batch) tooFewSamples(where, label, a.capacity(), batch);
+  if (!holds(a, batch) && batch == noBatch) badArray(where, subject(label, " holds ", " hold ") + "0 samples");
+  if (!holds(a, batch)) tooFewSamples(where, label, a.capacity(), batch);
   badArray(where, subject(label, " spreads ", " spread ") + std::to_string(s.count) + " elements over " +
                       std::to_string(s.span) + ", the layer over " + std::to_string(e.span) +
                       ": the strides of the shapes differ");
@@ -89,7 +95,8 @@ inline Data fit(const Where& where, const char* label, const Argument& a, const 
   const Desc& d = a.descriptor();
   const SampleSize& s = a.sampleSize();
   const bool fits = (d.data_type == e.type || e.type == 0) &&
-                    ((s.count == e.count && s.span == e.span) || e.count == 0) && a.capacity() >= batch;
+                    ((s.count == e.count && s.span == e.span && gapPattern(d, s) == e.gaps) || e.count == 0) &&
+                    holds(a, batch);
   if (!fits) misfit(where, label, a, e, batch, true);
   return {d.data, s.stride};
 }
@@ -113,7 +120,7 @@ inline Described described(const Where& where, const char* label, const Argument
                            std::size_t batch = noBatch) {
   requireData(where, label, a);
   const SampleSize& s = a.sampleSize();
-  if ((s.count != e.count && e.count != 0) || a.capacity() < batch) misfit(where, label, a, e, batch, false);
+  if ((s.count != e.count && e.count != 0) || !holds(a, batch)) misfit(where, label, a, e, batch, false);
   return {const_cast<Desc*>(&a.descriptor()), s.stride};
 }
 inline Described describedIfGiven(const Where& where, const char* label, const OptOutput& a, const Expected& e,
@@ -131,10 +138,9 @@ struct Named {
 
 // A function that has no meaning for several samples.
 inline void requireOneSample(const Where& where, const char* label, std::size_t batchSize) {
-  if (batchSize > 1) {
-    badArray(where, subject(label, " holds ", " hold ") + std::to_string(batchSize) +
-                        " samples, the function takes one: make the batch an axis of the shape");
-  }
+  if (batchSize == 1) return;
+  badArray(where, subject(label, " holds ", " hold ") + std::to_string(batchSize) + " samples, the function takes one" +
+                      (batchSize == 0 ? "" : ": make the batch an axis of the shape"));
 }
 inline void requireOneSample(const Where& where, std::initializer_list<Named> arguments) {
   for (const Named& n : arguments) requireOneSample(where, n.label, n.argument.batchSize());

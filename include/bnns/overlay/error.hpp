@@ -89,11 +89,16 @@ inline void check(int status, const Where& where, const char* function,
   if (status != 0) refused(status, where, function, code);
 }
 
-// A product of sizes, refused where it does not fit.
+// Products and sums of sizes, refused where they do not fit.
 inline std::size_t times(std::size_t a, std::size_t b, const Where& where) {
   std::size_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) badArray(where, "the size of the array does not fit in size_t");
   return product;
+}
+inline std::size_t plus(std::size_t a, std::size_t b, const Where& where) {
+  std::size_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) badArray(where, "the size of the array does not fit in size_t");
+  return sum;
 }
 
 }  // namespace detail

@@ -150,7 +150,8 @@ struct FusedStage {
   void quantize(BNNSQuantizerFunction function, const OptDesc& scale, const OptDesc& bias,
                 std::optional<std::size_t> axis, const Desc& in, const Desc& out) {
     quantization.function = function;
-    quantization.axis_mask = axis ? axisMask(std::span(&*axis, 1), "axis") : 0;
+    quantization.axis_mask =
+        axis ? axisMask(std::span(&*axis, 1), "FusedParametersLayer", Error::Code::unableToCreateLayer) : 0;
     quantization.i_desc = in, quantization.o_desc = out;
     quantization.scale = orAbsent(scale), quantization.bias = orAbsent(bias);
     type = BNNSQuantization, parameters = &quantization;

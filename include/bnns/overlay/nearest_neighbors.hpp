@@ -40,6 +40,7 @@ class NearestNeighbors {
     constexpr auto where = "NearestNeighbors::append";
     const BNNSNearestNeighbors store = live(where);
     const void* data = detail::requireData(where, "samples", samples);
+    requirePacked(where, "samples", samples);
     const std::size_t count = elements(samples), n = parameters_.dimensionCount;
     if (samples.descriptor().data_type != parameters_.dataType) {
       detail::badArray(where, "samples are of another type: " + detail::typeName(samples.descriptor().data_type) +
@@ -75,10 +76,18 @@ class NearestNeighbors {
   static std::size_t elements(const detail::Argument& a) {
     return detail::elementCount(a.descriptor()) * a.batchSize();
   }
+  static void requirePacked(const char* where, const char* label, const detail::Argument& a) {
+    const detail::SampleSize& s = a.sampleSize();
+    if (s.count != s.stride) {
+      detail::badArray(where, std::string(label) + " have gaps: " + std::to_string(s.count) + " elements over " +
+                                  std::to_string(s.stride) + ", the store takes packed rows");
+    }
+  }
   // The C call takes bare pointers, so that only we can compare.
   static void require(const OptOutput& a, std::size_t needed, BNNSDataType type, const char* label) {
     constexpr auto where = "NearestNeighbors::apply";
     detail::requireData(where, label, a);
+    requirePacked(where, label, a);
     if (a.descriptor().data_type != type) {
       detail::badArray(where, std::string(label) + " are of another type: " +
                                   detail::typeName(a.descriptor().data_type) + ", expected " + detail::typeName(type));

@@ -59,7 +59,7 @@ class Pointers {
     // The C calls take pointers to mutable descriptors but write through their data only.
     for (std::size_t i = 0; i < list.size(); ++i) {
       const ListItem item = list[i];
-      if (item.batchSize > 1) {
+      if (item.batchSize != 1) {
         requireOneSample(where, (std::string(label) + "[" + std::to_string(i) + "]").c_str(), item.batchSize);
       }
       first_[i] = const_cast<Desc*>(item.descriptor);

@@ -8,8 +8,8 @@ namespace bnns {
 /// Swift's BNNS.PoolingType: what is computed over a window, and where max pooling keeps the positions of its maxima.
 class PoolingType {
  public:
-  /// `indices` has one entry for each output element of the batch and outlives the layer; empty: backward looks for the
-  /// maxima again.
+  /// `indices` has one entry for each output element of the batch, laid out as the output is (gaps count too), and
+  /// outlives the layer; empty: backward looks for the maxima again.
   static PoolingType max(std::span<std::size_t> indices = {}, std::size_t xDilationStride = 0,
                          std::size_t yDilationStride = 0) {
     return {BNNSPoolingFunctionMax, indices, xDilationStride, yDilationStride};
@@ -19,7 +19,7 @@ class PoolingType {
                            std::size_t yDilationStride = 0) {
     return {BNNSPoolingFunctionUnMax, indices, xDilationStride, yDilationStride};
   }
-  /// The same with 32- or 64-bit unsigned indices in a descriptor, of one sample.
+  /// The same with 32- or 64-bit indices, signed or not, in a descriptor of one sample.
   static PoolingType maxEx(const OptOutput& indicesDescriptor = {}, std::size_t xDilationStride = 0,
                            std::size_t yDilationStride = 0) {
     return {BNNSPoolingFunctionMax, indicesDescriptor, xDilationStride, yDilationStride,
@@ -135,10 +135,11 @@ class PoolingLayer : public Layer {
     if (type_.extended_) {
       if (!type_.indicesDescriptor_) return {BNNSDataTypeUInt64, nullptr, 0};
       const View& d = *type_.indicesDescriptor_;
-      const std::size_t stride = detail::batchStride(d);
-      if (d.data && stride < indexStride_) {
-        detail::badArray(where, "indicesDescriptor has " + std::to_string(stride) +
-                                    " indices a sample, the layer takes " + std::to_string(indexStride_));
+      const auto [count, span, stride] = detail::sampleSize(d);
+      const std::size_t needed = type_.function_ == BNNSPoolingFunctionUnMax ? input_.span : output_.span;
+      if (d.data && (span < needed || stride < indexStride_)) {
+        detail::badArray(where, "indicesDescriptor has " + std::to_string(count) + " indices a sample over " +
+                                    std::to_string(span) + ", the layer takes " + std::to_string(needed));
       }
       if (d.data && d.capacity < batchSize) detail::tooFewSamples(where, "indicesDescriptor", d.capacity, batchSize);
       return {d.data_type, d.data, stride};

@@ -81,6 +81,33 @@ inline SampleSize sampleSize(const BNNSNDArrayDescriptor& d) noexcept {
   return s;
 }
 
+// Which elements of its memory a sample with gaps covers: equal for shapes that name the same ones, in any order of
+// axes. 0 for a sample without gaps.
+inline std::size_t gapPattern(const BNNSNDArrayDescriptor& d, const SampleSize& s) noexcept {
+  if (s.span == s.count) return 0;
+  struct Axis {
+    std::size_t step, extent;
+  } axes[8];
+  std::size_t used = 0, packed = 1;
+  const std::size_t n = rankOf(d.layout);
+  for (std::size_t k = 0; k < n; ++k) {
+    const Axis a{d.stride[k] != 0 ? d.stride[k] : packed, d.size[axisOfStride(d.layout, k, n)]};
+    packed = a.step * a.extent;
+    if (a.extent == 1) continue;
+    std::size_t at = used++;
+    for (; at > 0 && axes[at - 1].step > a.step; --at) axes[at] = axes[at - 1];
+    axes[at] = a;
+  }
+  std::size_t pattern = 1;
+  for (std::size_t i = 0; i < used; ++i) {
+    Axis a = axes[i];
+    while (i + 1 < used && axes[i + 1].step == a.step * a.extent) a.extent *= axes[++i].extent;  // one run
+    pattern = (pattern ^ a.step) * 0x9e3779b97f4a7c15u;
+    pattern = (pattern ^ a.extent) * 0x9e3779b97f4a7c15u;
+  }
+  return pattern | 1;
+}
+
 // Elements from one sample to the next.
 inline std::size_t batchStride(const BNNSNDArrayDescriptor& d) noexcept {
   return sampleSize(d).stride;
@@ -215,11 +242,11 @@ class Shape {
       if (layout_ == DataLayout::convolutionWeightsOIHWPack32 && k == 3) extent = (extent + 31) / 32 * 32;
       if (extent == 0) return 0;
       const std::size_t step = stride_[k] != 0 ? stride_[k] : packed;
-      last += detail::times(step, extent - 1, "Shape");
+      last = detail::plus(last, detail::times(step, extent - 1, "Shape"), "Shape");
       packed = detail::times(step, extent, "Shape");
     }
     if (batchSize == 0) return 0;
-    return detail::times(packed, batchSize - 1, "Shape") + last + 1;
+    return detail::plus(detail::plus(detail::times(packed, batchSize - 1, "Shape"), last, "Shape"), 1, "Shape");
   }
 
   /// A descriptor of one sample, without data.

@@ -134,10 +134,11 @@ inline Desc orAbsent(const OptDesc& d) noexcept {
 }
 
 // Axis numbers as the C calls take them, bit k for axis k.
-inline std::uint32_t axisMask(std::span<const std::size_t> axes, const Where& where) {
+inline std::uint32_t axisMask(std::span<const std::size_t> axes, const Where& where,
+                              Error::Code code = Error::Code::layerApplyFail) {
   std::uint32_t mask = 0;
   for (std::size_t axis : axes) {
-    if (axis > 31) mistake(Error::Code::layerApplyFail, where, "no array has an axis " + std::to_string(axis));
+    if (axis > 31) mistake(code, where, "no array has an axis " + std::to_string(axis));
     mask |= std::uint32_t{1} << axis;
   }
   return mask;

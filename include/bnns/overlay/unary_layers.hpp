@@ -1,6 +1,8 @@
 // OpenBNNS C++ overlay: dropout, padding, permutation of axes, resizing, and crop-and-resize.
 #pragma once
 
+#include <cmath>
+
 #include "layer.hpp"
 
 namespace bnns {
@@ -30,22 +32,45 @@ class DropoutLayer : public UnaryLayer {
 /// Swift's BNNS.PaddingMode.
 class PaddingMode {
  public:
+  /// The number, in whatever type the layer has; one that the type cannot hold is refused at creation.
   static PaddingMode constantScalar(float value) {
-    return {BNNSPaddingModeConstant, std::bit_cast<std::uint32_t>(value)};
+    return {BNNSPaddingModeConstant, std::bit_cast<std::uint32_t>(value), true};
   }
   /// The leading bytes are the fill of shorter elements.
-  static PaddingMode constantBitPattern(std::uint32_t bits) { return {BNNSPaddingModeConstant, bits}; }
-  static PaddingMode reflect() { return {BNNSPaddingModeReflect, 0}; }      ///< the edge is not repeated
-  static PaddingMode symmetric() { return {BNNSPaddingModeSymmetric, 0}; }  ///< the edge is repeated
+  static PaddingMode constantBitPattern(std::uint32_t bits) { return {BNNSPaddingModeConstant, bits, false}; }
+  static PaddingMode reflect() { return {BNNSPaddingModeReflect, 0, false}; }      ///< the edge is not repeated
+  static PaddingMode symmetric() { return {BNNSPaddingModeSymmetric, 0, false}; }  ///< the edge is repeated
 
   BNNSPaddingMode bnnsPaddingMode() const noexcept { return mode_; }
   /// 0 for reflect and symmetric.
   std::uint32_t paddingBitPattern() const noexcept { return bits_; }
+  /// The same for a layer of another type than Float32.
+  std::uint32_t paddingBitPattern(BNNSDataType type) const {
+    const float value = std::bit_cast<float>(bits_);
+    if (!scalar_ || type == BNNSDataTypeFloat32) return bits_;
+    if (type == BNNSDataTypeFloat16) return Float16(value).bits;
+    if (type == BNNSDataTypeBFloat16) return BFloat16(value).bits;
+    const std::uint32_t width = static_cast<std::uint32_t>(type) & 0xffu;
+    const bool isSigned = (static_cast<std::uint32_t>(type) & ~0xffu) == BNNSDataTypeIntBit;
+    const double range = std::ldexp(1.0, static_cast<int>(width) - (isSigned ? 1 : 0));
+    const double lowest = isSigned ? -range : 0;
+    // Of 64 bits the pattern has the lower half: not enough for a negative number.
+    const bool fits = value == std::trunc(value) && double(value) >= (width > 32 ? 0 : lowest) &&
+                      double(value) < (width > 32 ? 0x1p32 : range);
+    if (type != BNNSDataTypeBoolean && !fits) {
+      detail::mistake(Error::Code::unableToCreateLayer, "PaddingLayer",
+                      "the constant " + std::to_string(value) + " is no value of " + detail::typeName(type) +
+                          ": constantBitPattern takes the bytes of any element");
+    }
+    if (type == BNNSDataTypeBoolean) return value != 0;
+    return static_cast<std::uint32_t>(static_cast<std::int64_t>(value));
+  }
 
  private:
-  PaddingMode(BNNSPaddingMode mode, std::uint32_t bits) : mode_(mode), bits_(bits) {}
+  PaddingMode(BNNSPaddingMode mode, std::uint32_t bits, bool scalar) : mode_(mode), bits_(bits), scalar_(scalar) {}
   BNNSPaddingMode mode_;
   std::uint32_t bits_;
+  bool scalar_;
 };
 
 class PaddingLayer : public UnaryLayer {
@@ -63,7 +88,7 @@ class PaddingLayer : public UnaryLayer {
   static BNNSFilter create(const Parameters& p) {
     BNNSLayerParametersPadding layer{};
     layer.i_desc = p.input, layer.o_desc = p.output;
-    layer.padding_mode = p.mode.bnnsPaddingMode(), layer.padding_value = p.mode.paddingBitPattern();
+    layer.padding_mode = p.mode.bnnsPaddingMode(), layer.padding_value = p.mode.paddingBitPattern(p.input.data_type);
     if (p.size.size() > 8) {
       detail::mistake(Error::Code::unableToCreateLayer, "PaddingLayer",
                       "size has " + std::to_string(p.size.size()) + " entries, an array at most 8 axes");
@@ -112,9 +137,10 @@ class PermuteLayer : public UnaryLayer {
   static BNNSFilter create(const Parameters& p) {
     BNNSLayerParametersPermute layer{};
     layer.i_desc = p.input, layer.o_desc = p.output;
-    if (p.permutation.size() > 8) {
+    if (const std::size_t axes = detail::rankOf(p.input.layout); p.permutation.size() != axes) {
       detail::mistake(Error::Code::unableToCreateLayer, "PermuteLayer",
-                      "permutation has " + std::to_string(p.permutation.size()) + " entries, an array at most 8 axes");
+                      "permutation has " + std::to_string(p.permutation.size()) + " entries, the rank of input is " +
+                          std::to_string(axes));
     }
     for (std::size_t k = 0; k < p.permutation.size(); ++k) layer.permutation[k] = p.permutation[k];
     return ::BNNSFilterCreateLayerPermute(&layer, detail::pointer(p.filterParameters));
