@@ -105,10 +105,11 @@ void CommandBufferImpl::finish(QueueBackend& backend) noexcept {
     const std::string error = backend.finish(operations_, token_, &span);
     if (!error.empty()) fail_device(error.c_str());
   }
+  const bool ran_nothing = operations_.empty();
   operations_.clear();
   {
     Lock lock(*this);
-    span_ = span;
+    if (!ran_nothing) span_ = span;
     status_ = error_ ? MTL::CommandBufferStatusError : MTL::CommandBufferStatusCompleted;
   }
   changed_.notify_all();

@@ -2,6 +2,8 @@
 //
 // Elements keep their bits. Memory of a device is copied through a host buffer, the rows of a region slice by slice;
 // writing part of a device's image reads it first.
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
@@ -53,6 +55,12 @@ void check(const Image& image, const void* data, const Transfer& t) {
   }
 }
 
+// Throws where so many steps leave the address space: their product would wrap.
+void check_reach(const char* name, size_t bytes, size_t steps) {
+  if (steps > 1 && bytes > PTRDIFF_MAX / steps)
+    fail_invalid("%s is %zu, too large for %zu of them", name, bytes, steps);
+}
+
 ArrayLayout layout_of(const Transfer& t, size_t element) {
   const MTL::Size& s = t.region.size;
   ArrayLayout a;
@@ -60,13 +68,16 @@ ArrayLayout layout_of(const Transfer& t, size_t element) {
   const size_t pixel = hwc ? t.channels * element : element;
   a.pixel = t.pixel_bytes ? t.pixel_bytes : pixel;
   if (a.pixel < pixel) fail_invalid("bytesPerColumn is %zu, expected at least %zu", a.pixel, pixel);
+  check_reach("bytesPerColumn", a.pixel, s.width);
   const size_t row = s.width == 0 ? 0 : (s.width - 1) * a.pixel + pixel;
   a.row = t.row_bytes ? t.row_bytes : s.width * a.pixel;
   if (s.height > 1 && a.row < row) fail_invalid("bytesPerRow is %zu, expected at least %zu", a.row, row);
+  check_reach("bytesPerRow", a.row, s.height * (hwc ? 1 : std::max<size_t>(t.channels, 1)));
   a.channel = hwc ? element : a.row * s.height;
   const size_t all = hwc ? a.row * s.height : a.channel * t.channels;
   a.image = t.image_bytes ? t.image_bytes : all;
   if (s.depth > 1 && a.image < all) fail_invalid("bytesPerImage is %zu, expected at least %zu", a.image, all);
+  check_reach("bytesPerImage", a.image, s.depth);
   return a;
 }
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -305,6 +306,31 @@ TEST_P(Commands, ManyThreadsShareAQueue) {
   last->commit();
   last->waitUntilCompleted();
   EXPECT_EQ(completed, 100);
+}
+
+TEST_P(Commands, BuffersThatRanNothingHaveNoTimes) {
+  MTL::CommandBuffer* buffer = queue_->commandBuffer();
+  buffer->commit();
+  buffer->waitUntilCompleted();
+  EXPECT_EQ(buffer->GPUStartTime(), 0);
+  EXPECT_EQ(buffer->GPUEndTime(), 0);
+}
+
+// The thread's own pool is gone when handlers of exit run: what they autorelease stays alive.
+TEST(CommandsAtExitDeathTest, QueuesWork) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto program = [] {
+    static MTL::CommandQueue* queue = MTLX::CreateCPUDevice()->newCommandQueue();
+    queue->commandBuffer()->commit();  // makes the thread's pool
+    std::atexit([] {
+      MTL::CommandBuffer* buffer = queue->commandBuffer();
+      buffer->commit();
+      buffer->waitUntilCompleted();
+      if (buffer->status() != MTL::CommandBufferStatusCompleted) std::_Exit(3);
+    });
+    std::exit(0);
+  };
+  EXPECT_EXIT(program(), ::testing::ExitedWithCode(0), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Commands, ::testing::Values("cpu", "cuda"),

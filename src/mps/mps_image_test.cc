@@ -151,6 +151,8 @@ TEST_P(Images, WrongTransfers) {
   EXPECT_TRUE(refused(whole, {0, 0}, 0));
   EXPECT_TRUE(refused(whole, {0, 8}, 0, 127));
   EXPECT_TRUE(refused(MTL::Region(0, 0, 0, 4, 3, 2), {0, 8}, 0, 128, 300));
+  EXPECT_TRUE(refused(whole, {0, 8}, 0, NS::UIntegerMax));  // steps that would wrap around the address space
+  EXPECT_TRUE(refused(MTL::Region(0, 0, 0, 4, 3, 2), {0, 8}, 0, 128, NS::UIntegerMax - 15));
   image->readBytes(nullptr, kHWC, 0);
   for (float x : out) ASSERT_EQ(x, -1);
   image->readBytes(out.data(), kHWC, 0);

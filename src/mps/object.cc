@@ -33,7 +33,8 @@ struct PoolStack {
   }
 };
 
-// Objects autoreleased by destructors of other thread-local variables, after the stack is gone, are released at once.
+// What is autoreleased after the stack is gone, by an atexit handler or the destructor of a static variable, is never
+// released: its caller still uses it, and there is no later moment.
 thread_local bool stack_is_gone = false;
 
 PoolStack::~PoolStack() {
@@ -103,11 +104,7 @@ void AutoreleasePool::drain() {
 }
 
 void AutoreleasePool::addObject(Object* object) {
-  if (!object) return;
-  if (stack_is_gone) {
-    object->release();
-    return;
-  }
+  if (!object || stack_is_gone) return;
   auto& pools = stack().pools;
   if (pools.empty()) pools.push_back({nullptr, {}});
   pools.back().objects.push_back(object);

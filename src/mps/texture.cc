@@ -1,5 +1,7 @@
 #include "src/mps/texture.h"
 
+#include <cstdint>
+
 #include "src/mps/guard.h"
 
 namespace bnns::mps {
@@ -107,6 +109,9 @@ void check_copy(const TextureShape& shape, const void* bytes, size_t bytes_per_r
   }
   if (s.height > 1 && bytes_per_row < s.width * shape.texel_bytes()) {
     fail_invalid("bytesPerRow is %zu, expected at least %zu", bytes_per_row, s.width * shape.texel_bytes());
+  }
+  if (s.height > 1 && bytes_per_row > PTRDIFF_MAX / s.height) {
+    fail_invalid("bytesPerRow is %zu, too large for %zu rows", bytes_per_row, s.height);
   }
 }
 

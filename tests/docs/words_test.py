@@ -1,4 +1,4 @@
-"""Documents for users and public headers speak in words: no numbers of decisions or bug classes (K12, BC16, D7)."""
+"""Documents for users and public headers speak in words: no numbers of decisions or bug classes."""
 import pathlib
 import re
 import sys

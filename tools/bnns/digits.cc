@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -187,7 +188,12 @@ Dataset draw_digits(std::uint64_t seed, std::uint64_t stream, std::size_t count,
   std::vector<std::jthread> helpers;
   const std::size_t shares = std::clamp<std::size_t>(threads, 1, 64);
   for (std::size_t t = 1; t < shares; ++t) {
-    helpers.emplace_back(draw, count * t / shares, count * (t + 1) / shares);
+    const std::size_t begin = count * t / shares, end = count * (t + 1) / shares;
+    try {
+      helpers.emplace_back(draw, begin, end);
+    } catch (const std::system_error&) {  // no thread to be had: one after the other
+      draw(begin, end);
+    }
   }
   draw(0, count / shares);
   return set;

@@ -142,6 +142,8 @@ DataSplit read_idx_folder(const fs::path& folder) {
   std::error_code error;
   if (!fs::exists(folder, error)) fail(folder, error ? "cannot be read: " + error.message() : "no such folder");
   if (!fs::is_directory(folder, error)) fail(folder, "is not a folder, expected one with IDX files");
+  fs::directory_iterator listed(folder, error);
+  if (error) fail(folder, "cannot be read: " + error.message());
   auto train = read_set(folder, "train"), test = read_set(folder, "t10k");
   if (!train && !test) {
     fail(folder,

@@ -108,7 +108,7 @@ void add_train_options(CLI::App& app, TrainCommand& c) {
       ->default_str("0.002");
   number("--shift", o.shift, "Move training digits by up to N pixels", 0, 4);
   app.add_option("--seed", o.seed, "Same seed, same digits, order and weights")->type_name("N")->capture_default_str();
-  number("--threads", o.threads, "Changes the time, not the result; 0 = all there are", 0, 1024);
+  number("--threads", o.threads, "Changes the time, not the result; 0 = all there are", 0, 256);
   auto* data =
       app.add_option("--data", c.data, "Folder with IDX files to use instead of drawn digits")->type_name("DIR");
   number("--train-size", c.train_size, "Drawn digits to train on", 10, 1000000)->excludes(data);
@@ -155,7 +155,10 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) return complain(explained(error, app, *train) + " (see bnns --help)", kBadInput);
+    if (error.get_exit_code() != 0) {
+      const std::string page = word == "train" || word == "info" ? "bnns " + word : "bnns";
+      return complain(explained(error, app, *train) + " (see " + page + " --help)", kBadInput);
+    }
     std::ostringstream out;  // --help, --version
     app.exit(error, out, out);
     put(stdout, wrapped(out.str(), columns, 0));

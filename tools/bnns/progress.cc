@@ -35,10 +35,10 @@ double seconds_left(const ProgressState& s) {
 }
 
 // "epoch  3/12  loss 0.1234  train 97.31 %  held out 98.10 %  95,300 digits/s  4.0 s left"
-std::string figures(const ProgressState& s) {
+std::string figures(const ProgressState& s, bool with_rate = true) {
   std::string text = format("  loss %.4f  train %s", s.loss, percent(s.accuracy).c_str());
   if (s.test_accuracy >= 0) text += "  held out " + percent(s.test_accuracy);
-  text += "  " + grouped(static_cast<std::uint64_t>(rate(s))) + " digits/s";
+  if (with_rate) text += "  " + grouped(static_cast<std::uint64_t>(rate(s))) + " digits/s";
   if (s.digits_done < s.digits_all) text += "  " + duration(seconds_left(s)) + " left";
   return text;
 }
@@ -81,6 +81,7 @@ std::string Progress::plain_line(const ProgressState& state) {
 std::string Progress::fitting_line(const ProgressState& state, std::size_t columns, bool whole_epoch) {
   const std::string full = plain_line(state), epoch = epoch_text(state), loss = format(" loss %.4f", state.loss);
   if (columns == 0 || full.size() < columns) return full;
+  if (const std::string brief = epoch + figures(state, false); brief.size() < columns) return brief;
   const std::string tail = whole_epoch && state.test_accuracy >= 0 ? " held out " + percent(state.test_accuracy)
                            : state.digits_done < state.digits_all  ? "  " + duration(seconds_left(state)) + " left"
                                                                    : " train " + percent(state.accuracy);
@@ -93,7 +94,9 @@ std::string Progress::fitting_line(const ProgressState& state, std::size_t colum
 
 void Progress::redraw(const ProgressState& state) {
   const std::size_t columns = terminal_columns(stream_);
-  const std::string head = epoch_text(state), text = figures(state);
+  const std::string head = epoch_text(state);
+  std::string text = figures(state);
+  if (head.size() + text.size() + 11 > columns) text = figures(state, false);
   const std::size_t used = head.size() + text.size() + 3;
   std::string line = head;
   if (used + 8 <= columns) {  // a bar where there is room for one
