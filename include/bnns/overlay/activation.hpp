@@ -71,10 +71,10 @@ class ActivationFunction {
 
 namespace detail {
 inline BNNSLayerParametersActivation activationLayer(const ActivationFunction& function, const Desc& input,
-                                                     const Desc& output, std::span<const std::size_t> axes) {
+                                                     const Desc& output, std::uint32_t axes) {
   BNNSLayerParametersActivation layer{};
   layer.i_desc = input, layer.o_desc = output, layer.activation = function.bnnsActivation();
-  layer.axis_flags = axisMask(axes, "ActivationLayer", Error::Code::unableToCreateLayer);
+  layer.axis_flags = axes;
   return layer;
 }
 }  // namespace detail
@@ -109,7 +109,8 @@ class ActivationLayer : public UnaryLayer {
 
  private:
   static BNNSFilter create(const Parameters& p) {
-    const BNNSLayerParametersActivation layer = detail::activationLayer(p.function, p.input, p.output, p.axes);
+    const BNNSLayerParametersActivation layer = detail::activationLayer(
+        p.function, p.input, p.output, detail::axisMask(p.axes, "ActivationLayer", Error::Code::unableToCreateLayer));
     return ::BNNSFilterCreateLayerActivation(&layer, detail::pointer(p.filterParameters));
   }
 };
@@ -121,7 +122,7 @@ inline void applyActivation(const ActivationFunction& activation, std::span<cons
   detail::requireCapacity(where, "input", input, batchSize);
   detail::requireCapacity(where, "output", output, batchSize);
   const BNNSLayerParametersActivation layer =
-      detail::activationLayer(activation, input.descriptor(), output.descriptor(), axes);
+      detail::activationLayer(activation, input.descriptor(), output.descriptor(), detail::axisMask(axes, where));
   detail::check(::BNNSDirectApplyActivationBatch(&layer, detail::pointer(filterParameters), batchSize,
                                                  detail::batchStride(layer.i_desc), detail::batchStride(layer.o_desc)),
                 where, "BNNSDirectApplyActivationBatch");
