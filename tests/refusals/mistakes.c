@@ -5,6 +5,8 @@
 //   mistakes probe         makes many refusals of many kinds
 //   mistakes fine          a call that is right, for the environment's settings
 
+#pragma GCC diagnostic ignored "-Wnonnull"  // NULL where it is forbidden is one of the mistakes
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -31,7 +31,7 @@ void move_by_table(const MapPlan& plan, const T* from, T* to, T fill, size_t beg
     if (unit == 1) {
       to[o * plan.inner.to] = i < 0 ? fill : from[static_cast<size_t>(i) * plan.inner.from];
     } else if (i < 0) {
-      std::fill_n(to + o * unit, unit, fill);
+      for (size_t k = 0; k < unit; ++k) to[o * unit + k] = fill;  // gcc 14 warns of std::fill_n over half the memory
     } else {
       std::copy_n(from + static_cast<size_t>(i) * unit, unit, to + o * unit);
     }
