@@ -17,9 +17,8 @@ void note(const char* format, ...) noexcept {
 
 void note_unread_pixels(const char* op, size_t columns, size_t rows, size_t x_stride, size_t y_stride) noexcept {
   note(
-      "%s: the last %zu columns and %zu rows of i_desc with its padding are not read: o_desc is smaller than x_stride "
-      "%zu "
-      "and y_stride %zu make it; is a larger stride missing?",
+      "%s: the last %zu columns and %zu rows of i_desc with its padding are not read: "
+      "o_desc is smaller than x_stride %zu and y_stride %zu make it; is a larger stride missing?",
       op, columns, rows, x_stride, y_stride);
 }
 
@@ -74,9 +73,8 @@ void note_copied_parameter(const void* data, size_t bytes, size_t index) noexcep
       continue;
     if (slot.noted.exchange(true, std::memory_order_relaxed)) continue;
     note(
-        "optimizer: parameters[%zu] was copied when a filter was created (%s), so this step does not change the "
-        "filter; "
-        "create it with BNNSFlagsUseClientPtr",
+        "optimizer: parameters[%zu] was copied when a filter was created (%s), "
+        "so this step does not change the filter; create it with BNNSFlagsUseClientPtr",
         index, slot.what.load(std::memory_order_relaxed));
   }
 }
