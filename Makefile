@@ -39,8 +39,12 @@ install: setup
 uninstall:
 	@cmake -DBUILD=build/release -P cmake/BnnsUninstall.cmake
 
-docs:
+# What is written from the code: docs/bnns.md, and the READMEs' tables of algorithms.
+docs: setup
 	@scripts/symbols-table
+	@cmake --preset dev
+	@cmake --build --preset dev -j $(JOBS)
+	@BNNS_WRITE_TABLES=1 ctest --preset dev -R '_implementations_test$$'
 
 format:
 	@git ls-files '*.cc' '*.h' '*.c' '*.hpp' '*.cu' '*.cuh' | xargs clang-format -i

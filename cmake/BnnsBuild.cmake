@@ -63,11 +63,11 @@ function(bnns_compile_for_any_cpu source)
   endif()
 endfunction()
 
-# bnns_add_operator(name): adds whatever exists in src/ops/<name>/ by suffix.
-#   <name>.cc <name>_*.cc (none of the following)  to the library;  <name>_test.cc  a test;  <name>_bench.cc  a benchmark
-#   <name>_versus.cc  rows of the table that compares with the peers (bench/)
+# bnns_add_operator(name): adds whatever exists in src/ops/<name>/ and in the rooms below it, by suffix.
+#   *_test.cc  a test;  *_bench.cc  a benchmark;  *_versus.cc  rows of the table that compares with the peers (bench/);
+#   other *.cc  to the library
 function(bnns_add_operator name)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cc)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cc)
   foreach(source IN LISTS sources)
     if(source MATCHES "_test\\.cc$")
       set_property(GLOBAL APPEND PROPERTY BNNS_TEST_SOURCES ${source})
@@ -117,7 +117,7 @@ function(bnns_add_test source)
   set_target_properties(${name} PROPERTIES BNNS_TEST ON)
   target_link_libraries(${name} PRIVATE bnns_internal bnns_test_support GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT BNNS_VERBOSE=0)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT "BNNS_VERBOSE=0;BNNS_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 endfunction()
 
 # bnns_add_mps_test(source): the same, linked with the objects of libbnns_mps.so.
@@ -127,5 +127,5 @@ function(bnns_add_mps_test source)
   set_target_properties(${name} PROPERTIES BNNS_TEST ON)
   target_link_libraries(${name} PRIVATE bnns_mps_internal bnns_test_support GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT BNNS_VERBOSE=0)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT "BNNS_VERBOSE=0;BNNS_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 endfunction()

@@ -85,7 +85,7 @@ typedef void (*BNNSExtLogCallback)(BNNSExtLogLevel level, const char* BNNS_NONNU
 ///             64; two refusals are of one kind if only their numbers differ
 ///   error     ignored settings, and every refusal
 ///   1 or all  the same, notes ("openbnns: note: ..."), and one line for everything that is created or applied
-///             ("bnns_verbose,apply,fully_connected f32 i784 o128,batch 32,avx512,12.3 us")
+///             ("bnns_verbose,apply,fully_connected f32 i784 o128,batch 32,gemm/tiles,avx512,2 threads,12.3 us")
 /// Notes are about calls that are legal and surely wrong, once per filter. With BNNS_CHECK_NAN=1 results of filters,
 /// LSTM, matrix product, direct activation and reduction and the parameters of an optimizer are searched for NaN and
 /// infinity: a note, printed unless BNNS_VERBOSE is 0, names filter, pass and first position, once per filter and pass.
@@ -108,6 +108,35 @@ BNNS_API int BNNSExtSetMaxISA(const char* BNNS_NONNULL name) BNNS_NOEXCEPT;
 
 /// The instruction set that kernels use now, by the same names.
 BNNS_API const char* BNNS_NONNULL BNNSExtGetISA(void) BNNS_NOEXCEPT;
+
+// ---- Which algorithm runs -------------------------------------------------------------------------------------------
+
+/// What a filter computes in one call.
+#ifdef __cplusplus
+typedef enum : uint32_t {
+#else
+typedef uint32_t BNNSExtPass;
+enum {
+#endif
+  BNNSExtPassForward = 0,          ///< y
+  BNNSExtPassInputGradient = 1,    ///< in_delta
+  BNNSExtPassWeightsGradient = 2,  ///< weights_delta
+#ifdef __cplusplus
+} BNNSExtPass;
+#else
+};
+#endif
+
+/// The algorithm that a pass of a filter takes for dense tensors of `batch` samples and the present instruction set and
+/// threads, such as "convolution/winograd/gather": the path of its file in the sources, and the name that a line of
+/// BNNS_VERBOSE=1 has. A filter that has only one algorithm returns its operator, such as "loss". NULL, with a reason,
+/// if `filter` is no filter or `pass` none of the three.
+///
+/// BNNS_SKIP of the environment, names divided by commas, leaves algorithms out: the next one that accepts the problem
+/// runs. The name of a folder ("convolution/winograd") stands for all that is in it. The last resort of an operator is
+/// never left out. A line on stderr names each algorithm when it is left out for the first time.
+BNNS_API const char* BNNS_NULLABLE BNNSExtImplementation(void* BNNS_NULLABLE filter, BNNSExtPass pass,
+                                                         size_t batch) BNNS_NOEXCEPT;
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -5,6 +5,7 @@
 #include "src/core/isa.h"
 #include "src/core/log.h"
 #include "src/core/parallel.h"
+#include "src/filter/filter.h"
 
 const char* BNNSExtVersion(void) noexcept {
   return OPENBNNS_VERSION_TEXT;
@@ -42,4 +43,14 @@ int BNNSExtSetMaxISA(const char* name) noexcept {
 
 const char* BNNSExtGetISA(void) noexcept {
   return bnns::isa_name(bnns::isa());
+}
+
+const char* BNNSExtImplementation(void* filter, BNNSExtPass pass, size_t batch) noexcept {
+  return bnns::guarded("BNNSExtImplementation", static_cast<const char*>(nullptr), [&] {
+    if (pass > BNNSExtPassWeightsGradient) {
+      bnns::fail_invalid("filter: pass is %u, expected BNNSExtPassForward, InputGradient or WeightsGradient",
+                         static_cast<unsigned>(pass));
+    }
+    return bnns::from_handle(filter).implementation(pass, batch);
+  });
 }

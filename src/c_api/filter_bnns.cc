@@ -1,8 +1,8 @@
 // The entry points that belong to no single operator: apply, backward, destroy.
 
 #include "bnns/bnns.h"
-#include "src/core/filter.h"
-#include "src/core/nan_check.h"
+#include "src/filter/filter.h"
+#include "src/filter/nan_check.h"
 
 using bnns::BackwardCall;
 using bnns::Filter;

@@ -154,9 +154,10 @@ void log_ignored_setting(const char* name, const char* text, const char* expecte
 void CallTimer::finish(const std::string& problem, size_t batch) const noexcept {
   const auto elapsed = std::chrono::steady_clock::now() - start_;
   const double microseconds = std::chrono::duration<double, std::micro>(elapsed).count();
-  char line[512];
-  std::snprintf(line, sizeof line, "%s,%s,batch %zu,%s,%.1f us", action_, problem.c_str(), batch, isa_name(isa()),
-                microseconds);
+  char names[256], line[768];
+  record_->join(names, sizeof names);
+  std::snprintf(line, sizeof line, "%s,%s,batch %zu,%s,%s,%zu thread%s,%.1f us", action_, problem.c_str(), batch, names,
+                isa_name(isa()), record_->threads(), record_->threads() == 1 ? "" : "s", microseconds);
   log_message(BNNSExtLogVerbose, line);
 }
 

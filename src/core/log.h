@@ -8,9 +8,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "bnns/bnns_extensions.h"
+#include "src/core/implementation.h"
 
 namespace bnns {
 
@@ -45,17 +47,21 @@ inline bool nan_check_wanted() noexcept {
   return detail::watches(detail::kCheckNaN);
 }
 
-// One verbose line for one call: "bnns_verbose,apply,fully_connected f32 i784 o128,batch 32,avx512,12.3 us".
+// One verbose line for one call: what, how many samples, the algorithms by name, instruction set, threads, time.
+//   bnns_verbose,apply,fully_connected f32 i784 o128,batch 32,gemm/tiles,avx512,2 threads,12.3 us
 class CallTimer {
  public:
   explicit CallTimer(const char* action) noexcept : action_(verbose() ? action : nullptr) {
-    if (action_) start_ = std::chrono::steady_clock::now();
+    if (!action_) return;
+    record_.emplace();
+    start_ = std::chrono::steady_clock::now();
   }
   bool active() const noexcept { return action_ != nullptr; }
   void finish(const std::string& problem, size_t batch) const noexcept;
 
  private:
   const char* action_;
+  std::optional<CallRecord> record_;
   std::chrono::steady_clock::time_point start_;
 };
 

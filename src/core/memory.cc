@@ -1,7 +1,7 @@
 #include "src/core/memory.h"
 
 #include <cstdlib>
-#include <cstring>
+#include <utility>
 
 #include "src/core/checked.h"
 #include "src/core/error.h"
@@ -38,20 +38,6 @@ void release(const Options& options, void* memory) noexcept {
   if (!memory) return;
   forget_copy(memory);
   options.free ? options.free(memory) : std::free(memory);
-}
-
-Parameter::Parameter(const Tensor& tensor, const Options& options, const char* what) : tensor_(tensor) {
-  if (!tensor.data || options.use_client_pointers) return;
-  copy_ = Buffer(options, tensor.span_bytes(), what);
-  std::memcpy(copy_.data(), tensor.data, tensor.span_bytes());
-  tensor_.data = copy_.data();
-  if (notes_wanted()) remember_copy(copy_.data(), tensor.data, tensor.span_bytes(), what);
-  if (is_indexed(tensor.type)) {
-    const size_t bytes = (size_t{1} << type_bits(tensor.type)) * type_bytes(tensor.table_type);
-    table_copy_ = Buffer(options, bytes, what);
-    std::memcpy(table_copy_.data(), tensor.table, bytes);
-    tensor_.table = table_copy_.data();
-  }
 }
 
 ScratchShelf::~ScratchShelf() {

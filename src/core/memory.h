@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "bnns/bnns.h"
-#include "src/core/tensor.h"
 
 namespace bnns {
 
@@ -56,20 +55,6 @@ class Buffer {
   Options options_;
   void* data_ = nullptr;
   size_t bytes_ = 0;
-};
-
-// A trained tensor of a filter: the client's memory (BNNSFlagsUseClientPtr) or a private copy made at creation.
-class Parameter {
- public:
-  Parameter() = default;  // absent
-  Parameter(const Tensor& tensor, const Options& options, const char* what);
-
-  bool present() const { return tensor_.data != nullptr; }
-  const Tensor& tensor() const { return tensor_; }
-
- private:
-  Tensor tensor_;
-  Buffer copy_, table_copy_;
 };
 
 // Working memory for applies that run at the same time: each lease has a block of its own. Blocks return to a small

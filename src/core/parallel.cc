@@ -236,7 +236,10 @@ size_t threads_for(size_t n_threads, size_t tasks, size_t work) noexcept {
 void detail::run_parallel(size_t tasks, size_t threads, TaskFunction function, void* context) noexcept {
   threads = std::min(threads, tasks);
   Pool* workers = pool();
-  if (workers && workers->run({function, context, tasks}, threads)) return;
+  if (workers && workers->run({function, context, tasks}, threads)) {
+    if (CallRecord* record = CallRecord::current()) record->use_threads(threads);
+    return;
+  }
   for (size_t i = 0; i < tasks; ++i) function(context, i, 0);
 }
 

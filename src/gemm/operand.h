@@ -7,9 +7,9 @@
 
 #include <cstddef>
 
-#include "src/core/elements.h"
-#include "src/core/tensor.h"
 #include "src/gemm/gemm.h"
+#include "src/tensor/elements.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

@@ -1,7 +1,7 @@
 // The C entry points of the activation layer.
 
 #include "bnns/bnns.h"
-#include "src/core/nan_check.h"
+#include "src/filter/nan_check.h"
 #include "src/ops/activation/activation_filter.h"
 
 using bnns::ActivationFilter;

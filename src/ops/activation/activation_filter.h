@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "src/core/filter.h"
+#include "src/filter/filter.h"
 #include "src/ops/activation/activation.h"
 #include "src/ops/activation/batch_elements.h"
 

@@ -1,4 +1,4 @@
-// Test helper: descriptors with strides, addressed by arithmetic of its own (nothing from src/core/tensor.h).
+// Test helper: descriptors with strides, addressed by arithmetic of its own (nothing from src/tensor/tensor.h).
 #pragma once
 
 #include <cstddef>

@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/core/elements.h"
-#include "src/core/tensor.h"
+#include "src/tensor/elements.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

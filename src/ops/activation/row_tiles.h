@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <initializer_list>
 
-#include "src/core/elements.h"
 #include "src/ops/activation/batch_elements.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 

@@ -10,10 +10,10 @@
 #include <string>
 
 #include "bnns/bnns.h"
-#include "src/core/filter.h"
 #include "src/core/memory.h"
-#include "src/core/tensor.h"
+#include "src/filter/filter.h"
 #include "src/ops/activation/activation.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

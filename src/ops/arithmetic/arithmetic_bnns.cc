@@ -1,8 +1,8 @@
 // The C entry points of arithmetic filters.
 
 #include "bnns/bnns.h"
-#include "src/core/filter.h"
-#include "src/core/nan_check.h"
+#include "src/filter/filter.h"
+#include "src/filter/nan_check.h"
 #include "src/ops/arithmetic/arithmetic.h"
 
 using bnns::ArithmeticBackward;

@@ -14,8 +14,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "src/core/elements.h"
-#include "src/core/tensor.h"
+#include "src/tensor/elements.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns::arithmetic {
 

@@ -12,10 +12,10 @@
 #include <cstdint>
 #include <string>
 
-#include "src/core/filter.h"
-#include "src/core/tensor.h"
+#include "src/filter/filter.h"
 #include "src/ops/attention/attention_head.h"
 #include "src/ops/attention/attention_view.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

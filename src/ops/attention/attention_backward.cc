@@ -6,12 +6,12 @@
 
 #include "src/core/checked.h"
 #include "src/core/error.h"
-#include "src/core/sums.h"
 #include "src/gemm/operand.h"
 #include "src/ops/attention/attention.h"
 #include "src/ops/attention/attention_buffers.h"
 #include "src/ops/attention/attention_checks.h"
 #include "src/ops/attention/attention_pass.h"
+#include "src/simd/sums.h"
 
 namespace bnns {
 namespace {

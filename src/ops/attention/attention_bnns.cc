@@ -1,7 +1,7 @@
 // The C entry points of multi-head attention.
 
 #include "bnns/bnns.h"
-#include "src/core/nan_check.h"
+#include "src/filter/nan_check.h"
 #include "src/ops/attention/attention.h"
 
 using namespace bnns;

@@ -5,8 +5,8 @@
 #include <initializer_list>
 #include <string>
 
-#include "src/core/tensor.h"
 #include "src/ops/attention/attention_view.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/core/error.h"
 #include "src/gemm/operand.h"
 #include "src/ops/attention/attention.h"
 #include "src/ops/attention/attention_buffers.h"
 #include "src/ops/attention/attention_checks.h"
 #include "src/ops/attention/attention_pass.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 namespace {

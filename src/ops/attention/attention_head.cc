@@ -6,11 +6,11 @@
 #include <limits>
 
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/core/parallel.h"
 #include "src/gemm/gemm.h"
 #include "src/ops/activation/softmax.h"
 #include "src/ops/copy/copy.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 namespace {

@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/core/tensor.h"
 #include "src/ops/dropout/dropout.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include "src/core/tensor.h"
 #include "src/gemm/gemm.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

@@ -13,9 +13,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/core/batch_pair.h"
 #include "src/core/memory.h"
-#include "src/core/tensor.h"
+#include "src/filter/batch_pair.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

@@ -6,10 +6,10 @@
 #include <cstring>
 
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/core/parallel.h"
-#include "src/core/sums.h"
 #include "src/ops/axis_map/axis_map_plan.h"
+#include "src/simd/sums.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 namespace {

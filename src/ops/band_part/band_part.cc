@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "src/core/batch_pair.h"
 #include "src/core/checked.h"
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
-#include "src/core/overlap.h"
 #include "src/core/parallel.h"
+#include "src/filter/batch_pair.h"
+#include "src/tensor/overlap.h"
 
 namespace bnns {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "src/core/tensor.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "src/core/tensor.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

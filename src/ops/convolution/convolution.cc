@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "src/core/elements.h"
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/core/notes.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 namespace {

@@ -3,7 +3,7 @@
 //   convolution   Y(o,x,y) = act(b(o) + sum_{i,kx,ky} W(o,i,kx,ky) X(i, sx x + dx kx - pL, sy y + dy ky - pT))
 //   transposed    Y(o, sx x + dx kx - pL, sy y + dy ky - pT) += W(o,i,kx,ky) X(i,x,y), then b and act
 // X is (N, I, H, W), Y is (N, O, H', W'), W is (O, I / groups, kh, kw) in any of its layouts. Both layers are the same
-// three maps between a small and a large image (convolution_map.h).
+// three maps between a small and a large image (convolution/common/patch_map.h).
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,14 @@
 #include <string>
 
 #include "src/core/call_scratch.h"
-#include "src/core/filter.h"
 #include "src/core/parallel.h"
-#include "src/core/saturation.h"
-#include "src/core/tensor.h"
+#include "src/filter/filter.h"
 #include "src/ops/activation/activation.h"
-#include "src/ops/convolution/convolution_map.h"
-#include "src/ops/convolution/convolution_product.h"
-#include "src/ops/convolution/convolution_weights.h"
+#include "src/ops/convolution/common/patch_map.h"
+#include "src/ops/convolution/gemm/dw.h"
+#include "src/ops/convolution/gemm/patches.h"
+#include "src/tensor/saturation.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 
@@ -113,7 +113,7 @@ class ConvolutionFilter final : public Filter {
                     ptrdiff_t channel_stride, size_t batch, const ImageSource& source, const ImageTarget& target,
                     const WeightView& w, CallScratch& scratch);
   uint32_t forward_key(size_t batch, const BlockSink* sink) const;  // of what decides about scratch
-  // The same on pairs of bf16 (convolution_bf16.cc); false: not for these types, nothing done.
+  // The same on pairs of bf16 (convolution/bf16/bf16.cc); false: not for these types, nothing done.
   bool run_bf16(size_t batch, const ImageSource& source, const ImageTarget& target, bool up, CallScratch& scratch);
   bool weight_gradient_bf16(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw,
                             CallScratch& scratch);

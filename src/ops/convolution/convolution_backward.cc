@@ -6,13 +6,13 @@
 #include <algorithm>
 
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/core/parallel.h"
 #include "src/ops/convolution/convolution.h"
-#include "src/ops/convolution/convolution_depthwise.h"
-#include "src/ops/convolution/convolution_few.h"
-#include "src/ops/convolution/convolution_lanes.h"
-#include "src/ops/convolution/convolution_winograd_weights.h"
+#include "src/ops/convolution/depthwise/depthwise.h"
+#include "src/ops/convolution/few/few.h"
+#include "src/ops/convolution/few/lanes.h"
+#include "src/ops/convolution/winograd/dw.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 namespace {

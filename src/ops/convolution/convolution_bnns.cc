@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "bnns/bnns.h"
-#include "src/core/legacy.h"
 #include "src/ops/convolution/convolution.h"
+#include "src/tensor/legacy.h"
 
 using namespace bnns;
 

@@ -4,14 +4,14 @@
 #include <optional>
 
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/core/parallel.h"
 #include "src/ops/convolution/convolution.h"
-#include "src/ops/convolution/convolution_depthwise.h"
-#include "src/ops/convolution/convolution_few.h"
-#include "src/ops/convolution/convolution_lanes.h"
-#include "src/ops/convolution/convolution_winograd.h"
-#include "src/ops/convolution/convolution_winograd_scatter.h"
+#include "src/ops/convolution/depthwise/depthwise.h"
+#include "src/ops/convolution/few/few.h"
+#include "src/ops/convolution/few/lanes.h"
+#include "src/ops/convolution/winograd/transposed.h"
+#include "src/ops/convolution/winograd/winograd.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 // f32 in a layout with constant strides is read in place; anything else becomes dense (O, I / groups, kh, kw).

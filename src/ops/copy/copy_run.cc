@@ -15,9 +15,9 @@
 #include <limits>
 
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/core/parallel.h"
 #include "src/ops/copy/copy.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 namespace {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/core/batch_pair.h"
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/core/parallel.h"
+#include "src/filter/batch_pair.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 namespace {

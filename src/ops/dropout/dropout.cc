@@ -9,10 +9,10 @@
 #include <cstring>
 
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/core/error.h"
-#include "src/core/overlap.h"
 #include "src/core/parallel.h"
+#include "src/tensor/elements.h"
+#include "src/tensor/overlap.h"
 
 namespace bnns {
 namespace {

@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <string>
 
-#include "src/core/filter.h"
 #include "src/core/fork.h"
-#include "src/core/tensor.h"
+#include "src/filter/filter.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <cstring>
 
-#include "src/core/batch_pair.h"
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/core/error.h"
 #include "src/core/parallel.h"
-#include "src/core/sums.h"
+#include "src/filter/batch_pair.h"
+#include "src/simd/sums.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 namespace {

@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <string>
 
-#include "src/core/filter.h"
-#include "src/core/tensor.h"
+#include "src/filter/filter.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

@@ -7,11 +7,11 @@
 #include <cstddef>
 #include <string>
 
-#include "src/core/filter.h"
-#include "src/core/saturation.h"
-#include "src/core/tensor.h"
+#include "src/filter/filter.h"
 #include "src/gemm/operand.h"
 #include "src/ops/activation/activation.h"
+#include "src/tensor/saturation.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include "bnns/bnns.h"
-#include "src/core/legacy.h"
 #include "src/ops/fully_connected/fully_connected.h"
 #include "src/ops/fully_connected/fully_connected_sparse.h"
+#include "src/tensor/legacy.h"
 
 using namespace bnns;
 

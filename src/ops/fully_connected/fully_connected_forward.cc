@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/core/parallel.h"
 #include "src/ops/fully_connected/fully_connected.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 namespace {

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "src/core/checked.h"
-#include "src/core/convert.h"
-#include "src/core/elements.h"
 #include "src/core/error.h"
 #include "src/core/parallel.h"
+#include "src/simd/convert.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 namespace {

@@ -11,8 +11,8 @@
 #include <optional>
 #include <string>
 
-#include "src/core/filter.h"
 #include "src/core/fork.h"
+#include "src/filter/filter.h"
 #include "src/ops/arithmetic/arithmetic.h"
 #include "src/ops/convolution/convolution.h"
 #include "src/ops/fully_connected/fully_connected.h"

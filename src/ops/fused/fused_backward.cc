@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/ops/fused/fused.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 namespace {

@@ -1,7 +1,7 @@
 // The C entry points of fused filters.
 
 #include "bnns/bnns.h"
-#include "src/core/nan_check.h"
+#include "src/filter/nan_check.h"
 #include "src/ops/fused/fused.h"
 
 using namespace bnns;

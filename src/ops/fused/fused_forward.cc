@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/core/parallel.h"
 #include "src/ops/fused/fused.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 namespace {

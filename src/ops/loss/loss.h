@@ -13,11 +13,11 @@
 #include <string>
 
 #include "bnns/bnns.h"
-#include "src/core/elements.h"
-#include "src/core/filter.h"
 #include "src/core/memory.h"
 #include "src/core/parallel.h"
-#include "src/core/tensor.h"
+#include "src/filter/filter.h"
+#include "src/tensor/elements.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

@@ -1,7 +1,7 @@
 // The C entry points of losses.
 
 #include "bnns/bnns.h"
-#include "src/core/nan_check.h"
+#include "src/filter/nan_check.h"
 #include "src/ops/loss/loss.h"
 
 using namespace bnns;

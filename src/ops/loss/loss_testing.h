@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "src/core/data_type.h"
 #include "src/core/half.h"
 #include "src/ops/loss/loss_ref.h"
+#include "src/tensor/data_type.h"
 #include "tests/support/testing.h"
 
 namespace bnns::testing {

@@ -7,7 +7,7 @@
 #include "src/core/checked.h"
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
-#include "src/core/overlap.h"
+#include "src/tensor/overlap.h"
 
 namespace bnns {
 namespace {

@@ -14,10 +14,10 @@
 #include <string>
 
 #include "bnns/bnns.h"
-#include "src/core/elements.h"
 #include "src/core/memory.h"
-#include "src/core/tensor.h"
 #include "src/ops/activation/activation.h"
+#include "src/tensor/elements.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

@@ -8,8 +8,8 @@
 //   dx = Wx' dz   dWx = dz x'   dWh = dz h_{t-1}'   dWc = dz c'   db = dz, summed over steps and sequences
 #include <cstring>
 
-#include "src/core/sums.h"
 #include "src/ops/lstm/lstm_run.h"
+#include "src/simd/sums.h"
 
 namespace bnns {
 namespace {

@@ -3,7 +3,7 @@
 #include "bnns/bnns.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
-#include "src/core/nan_check.h"
+#include "src/filter/nan_check.h"
 #include "src/ops/dropout/dropout.h"
 #include "src/ops/lstm/lstm.h"
 

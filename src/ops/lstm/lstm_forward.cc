@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "src/core/error.h"
-#include "src/core/overlap.h"
 #include "src/ops/lstm/lstm_run.h"
+#include "src/tensor/overlap.h"
 
 namespace bnns {
 namespace {

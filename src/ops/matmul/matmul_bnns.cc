@@ -6,8 +6,8 @@
 
 #include "src/core/checked.h"
 #include "src/core/memory.h"
-#include "src/core/nan_check.h"
 #include "src/core/parallel.h"
+#include "src/filter/nan_check.h"
 #include "src/ops/matmul/matmul.h"
 
 namespace bnns {

@@ -6,7 +6,7 @@
 //   d) backward   for image, channel, destination pixel y of the clip:  sum over windows j that hold y of G(j) d out(j)
 //   / d in(y)
 // with c(i) = first_centre + stride * i and E = (kernel - 1) dilation + 1 on each axis (specification 2.1 to 2.6).
-// The arithmetic of a window is in mps_pooling_window.h, compiled for host and device alike.
+// The arithmetic of a window is in mps_pooling/window.h, compiled for host and device alike.
 #pragma once
 
 #include <cstddef>

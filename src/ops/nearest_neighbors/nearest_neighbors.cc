@@ -6,10 +6,11 @@
 #include <cstring>
 
 #include "src/core/checked.h"
-#include "src/core/convert.h"
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/core/parallel.h"
+#include "src/simd/convert.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 namespace {

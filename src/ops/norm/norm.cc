@@ -10,8 +10,8 @@
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/core/inline_buffer.h"
-#include "src/core/overlap.h"
 #include "src/core/parallel.h"
+#include "src/tensor/overlap.h"
 
 namespace bnns {
 namespace {

@@ -12,8 +12,8 @@
 #include <string>
 
 #include "bnns/bnns.h"
-#include "src/core/elements.h"
-#include "src/core/tensor.h"
+#include "src/tensor/elements.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

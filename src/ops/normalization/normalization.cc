@@ -6,10 +6,10 @@
 #include <thread>
 
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/ops/normalization/normalization_kernels.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 namespace {

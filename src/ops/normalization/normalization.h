@@ -16,13 +16,13 @@
 #include <cstdint>
 #include <string>
 
-#include "src/core/elements.h"
-#include "src/core/filter.h"
 #include "src/core/fork.h"
 #include "src/core/memory.h"
 #include "src/core/parallel.h"
-#include "src/core/tensor.h"
+#include "src/filter/filter.h"
 #include "src/ops/activation/activation.h"
+#include "src/tensor/elements.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

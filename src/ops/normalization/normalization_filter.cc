@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "src/core/elements.h"
 #include "src/core/error.h"
-#include "src/core/overlap.h"
 #include "src/ops/normalization/normalization.h"
+#include "src/tensor/elements.h"
+#include "src/tensor/overlap.h"
 
 namespace bnns {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "src/core/half.h"
-#include "src/ops/normalization/normalization_testing.h"
+#include "src/ops/normalization/tests/normalization_testing.h"
 
 namespace bnns::testing {
 

@@ -18,10 +18,10 @@
 #include <limits>
 
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/core/parallel.h"
 #include "src/ops/normalization/normalization.h"
 #include "src/ops/normalization/normalization_kernels.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 

@@ -9,12 +9,12 @@
 #include "src/core/checked.h"
 #include "src/core/error.h"
 #include "src/core/inline_buffer.h"
-#include "src/core/nan_check.h"
 #include "src/core/notes.h"
-#include "src/core/overlap.h"
 #include "src/core/parallel.h"
-#include "src/core/tensor.h"
+#include "src/filter/nan_check.h"
 #include "src/ops/norm/norm.h"
+#include "src/tensor/overlap.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <cstring>
 
-#include "src/core/batch_pair.h"
 #include "src/core/checked.h"
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
+#include "src/filter/batch_pair.h"
 
 namespace bnns {
 namespace {
@@ -67,7 +67,9 @@ PaddingProblem make_padding_problem(const BNNSLayerParametersPadding* layer) {
 
 std::string PaddingProblem::text() const {
   std::string result = std::string(kOp) + " " + x.text() + " " + mode_name(mode);
-  for (size_t k = 0; k < x.rank; ++k) result += " " + std::to_string(before[k]) + "," + std::to_string(after[k]);
+  for (size_t k = 0; k < x.rank; ++k) {
+    result.append(" ").append(std::to_string(before[k])).append(",").append(std::to_string(after[k]));
+  }
   return result;
 }
 

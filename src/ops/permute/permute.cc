@@ -1,7 +1,7 @@
 #include "src/ops/permute/permute.h"
 
-#include "src/core/batch_pair.h"
 #include "src/core/error.h"
+#include "src/filter/batch_pair.h"
 #include "src/ops/copy/copy.h"
 
 namespace bnns {
@@ -63,7 +63,7 @@ PermuteProblem make_permute_problem(const BNNSLayerParametersPermute* layer) {
 
 std::string PermuteProblem::text() const {
   std::string result = std::string(kOp) + " " + x.text() + " axes ";
-  for (size_t k = 0; k < x.rank; ++k) result += (k ? "," : "") + std::to_string(permutation[k]);
+  for (size_t k = 0; k < x.rank; ++k) result.append(k ? "," : "").append(std::to_string(permutation[k]));
   return result;
 }
 

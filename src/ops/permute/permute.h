@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "src/core/filter.h"
-#include "src/core/tensor.h"
+#include "src/filter/filter.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

@@ -6,16 +6,16 @@
 //   UnMax    y = 0, then y[index(i)] = x(i)         dx(i) = g[index(i)]
 //
 // with g = dy * act'. x is (C, H, W), y is (C, OH, OW). PoolingProblem and PoolingGeometry are plain numbers that other
-// interfaces share (pooling_kernels.h, pooling_geometry.h); this header is the BNNS layer.
+// interfaces share (pooling/common/kernels.h, pooling/common/geometry.h); this header is the BNNS layer.
 #pragma once
 
 #include <cstddef>
 #include <string>
 
-#include "src/core/filter.h"
-#include "src/core/tensor.h"
+#include "src/filter/filter.h"
 #include "src/ops/activation/activation.h"
-#include "src/ops/pooling/pooling_kernels.h"
+#include "src/ops/pooling/common/kernels.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/core/enum_name.h"
 #include "src/core/parallel.h"
+#include "src/ops/pooling/convert/stage.h"
 #include "src/ops/pooling/pooling.h"
-#include "src/ops/pooling/pooling_stage.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 namespace {

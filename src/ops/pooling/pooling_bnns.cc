@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include "bnns/bnns.h"
-#include "src/core/legacy.h"
-#include "src/core/nan_check.h"
+#include "src/filter/nan_check.h"
 #include "src/ops/pooling/pooling.h"
+#include "src/tensor/legacy.h"
 
 using namespace bnns;
 

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "src/core/checked.h"
-#include "src/core/convert.h"
-#include "src/core/elements.h"
 #include "src/ops/product/product_plan.h"
+#include "src/simd/convert.h"
+#include "src/tensor/elements.h"
 
 namespace bnns::detail {
 namespace {

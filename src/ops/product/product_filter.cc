@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/core/error.h"
 #include "src/core/parallel.h"
 #include "src/ops/product/product.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 

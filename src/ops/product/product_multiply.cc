@@ -14,11 +14,11 @@
 #include <utility>
 
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/core/memory.h"
 #include "src/gemm/gemm.h"
 #include "src/ops/product/product_lens.h"
 #include "src/ops/product/product_plan.h"
+#include "src/tensor/elements.h"
 
 namespace bnns::detail {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstddef>
 
 #include "src/core/parallel.h"
-#include "src/core/tensor.h"
 #include "src/ops/product/product.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns::detail {
 

@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <string>
 
-#include "src/core/elements.h"
 #include "src/core/memory.h"
-#include "src/core/tensor.h"
+#include "src/tensor/elements.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

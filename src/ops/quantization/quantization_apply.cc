@@ -6,9 +6,9 @@
 
 #include "src/core/checked.h"
 #include "src/core/error.h"
-#include "src/core/overlap.h"
 #include "src/core/parallel.h"
 #include "src/ops/quantization/quantization.h"
+#include "src/tensor/overlap.h"
 
 namespace bnns {
 namespace {

@@ -7,10 +7,10 @@
 #include <limits>
 
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/core/error.h"
 #include "src/core/half.h"
 #include "src/core/parallel.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 namespace {

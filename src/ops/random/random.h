@@ -17,8 +17,8 @@
 
 #include "src/core/fork.h"
 #include "src/core/memory.h"
-#include "src/core/tensor.h"
 #include "src/ops/random/aes.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

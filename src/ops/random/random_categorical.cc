@@ -11,12 +11,12 @@
 #include <limits>
 
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/core/half.h"
 #include "src/core/parallel.h"
 #include "src/ops/random/random.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 namespace {

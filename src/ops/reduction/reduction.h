@@ -12,8 +12,8 @@
 #include <string>
 
 #include "bnns/bnns.h"
-#include "src/core/filter.h"
-#include "src/core/tensor.h"
+#include "src/filter/filter.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "src/core/checked.h"
-#include "src/core/elements.h"
-#include "src/core/sums.h"
 #include "src/ops/reduction/reduction_plan.h"
+#include "src/simd/sums.h"
+#include "src/tensor/elements.h"
 
 namespace bnns::reduction_backward {
 

@@ -2,7 +2,7 @@
 
 #include "bnns/bnns.h"
 #include "src/core/error.h"
-#include "src/core/nan_check.h"
+#include "src/filter/nan_check.h"
 #include "src/ops/reduction/reduction.h"
 
 BNNSFilter BNNSFilterCreateLayerReduction(const BNNSLayerParametersReduction* layer_params,

@@ -2,8 +2,8 @@
 // left for the loops outside.
 #pragma once
 
-#include "src/core/elements.h"
 #include "src/ops/reduction/reduction.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "src/core/batch_pair.h"
 #include "src/core/checked.h"
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
+#include "src/filter/batch_pair.h"
 
 namespace bnns {
 namespace {

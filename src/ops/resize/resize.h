@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <string>
 
-#include "src/core/filter.h"
-#include "src/core/tensor.h"
+#include "src/filter/filter.h"
 #include "src/ops/axis_map/axis_map.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

@@ -1,8 +1,8 @@
 #include "src/ops/shuffle/shuffle.h"
 
-#include "src/core/batch_pair.h"
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
+#include "src/filter/batch_pair.h"
 
 namespace bnns {
 namespace {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "src/core/batch_pair.h"
 #include "src/core/checked.h"
-#include "src/core/elements.h"
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
+#include "src/filter/batch_pair.h"
 #include "src/ops/fully_connected/fully_connected_sparse.h"
+#include "src/tensor/elements.h"
 
 namespace bnns {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "bnns/bnns.h"
 #include "src/core/memory.h"
-#include "src/core/tensor.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

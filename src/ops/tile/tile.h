@@ -1,8 +1,8 @@
 // Tile: y[o] = x[o mod extent of x] on every axis; dx sums the copies.
 #pragma once
 
-#include "src/core/batch_pair.h"
 #include "src/core/memory.h"
+#include "src/filter/batch_pair.h"
 
 namespace bnns {
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "src/core/memory.h"
-#include "src/core/tensor.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

@@ -1,0 +1,93 @@
+#include "src/ops/convolution/common/target.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "src/core/parallel.h"
+#include "src/ops/convolution/common/kernels.h"
+#include "src/ops/convolution/common/source.h"
+#include "src/simd/convert.h"
+#include "src/tensor/elements.h"
+
+namespace bnns {
+
+using Narrow = void (*)(const float*, uint16_t*, size_t) noexcept;
+
+void fill_without_taps(const PatchAxis& y, const PatchAxis& x, size_t batch, size_t channels, const ImageTarget& target,
+                       size_t threads) {
+  if (target.accumulate) return;
+  const size_t tasks = batch * channels;
+  parallel_for(tasks, threads_for(threads, tasks, tasks * y.pixels * x.pixels * sizeof(float)),
+               [&](size_t task, size_t) {
+                 const size_t n = task / channels, c = task % channels;
+                 float values[64];
+                 std::fill_n(values, 64, target.bias ? target.bias[c] : 0.0f);
+                 if (!target.activation.is_identity()) activation_forward(target.activation, values, values, 64);
+                 for (size_t u = 0; u < y.pixels; ++u) {
+                   for (size_t v = 0; v < x.pixels; v += 64) {
+                     store_run(target, n, c, y.target_first + u * y.target_step, x.target_first + v * x.target_step,
+                               x.target_step, values, std::min<size_t>(64, x.pixels - v));
+                   }
+                 }
+               });
+}
+
+void finish_values(const ImageTarget& target, size_t channel, float* values, size_t count) {
+  if (target.bias) add_constant(values, target.bias[channel], count);
+  if (!target.activation.is_identity()) activation_forward(target.activation, values, values, count);
+}
+
+void store_block(const ImageTarget& target, const PatchAxis& y, const PatchAxis& x, const PixelBlock& block,
+                 size_t channel, const float* values) {
+  for (size_t n = block.n0; n < block.n1; ++n) {
+    for (size_t u = block.u0; u < block.u1; ++u, values += block.width()) {
+      store_run(target, n, channel, y.target_first + u * y.target_step, x.target_first + block.v0 * x.target_step,
+                x.target_step, values, block.width());
+    }
+  }
+}
+
+void store_run(const ImageTarget& target, size_t sample, size_t channel, size_t row, size_t first, size_t step,
+               const float* values, size_t count) {
+  const Tensor& t = *target.tensor;
+  const size_t offset = sample * target.batch_stride + channel * t.stride[2] + row * t.stride[1] + first * t.stride[0];
+  if (t.type == BNNSDataTypeFloat32) {
+    float* to = static_cast<float*>(target.data) + offset;
+    const size_t stride = step * t.stride[0];
+    if (stride == 1) {
+      if (target.accumulate) return add_values(values, to, count);
+      std::memcpy(to, values, count * sizeof(float));
+      return;
+    }
+    if (stride == 2) return store_every_second(values, count, target.accumulate, to);
+    for (size_t i = 0; i < count; ++i) to[i * stride] = target.accumulate ? to[i * stride] + values[i] : values[i];
+    return;
+  }
+  const auto narrow = t.type == BNNSDataTypeFloat16    ? static_cast<Narrow>(float_to_half)
+                      : t.type == BNNSDataTypeBFloat16 ? static_cast<Narrow>(float_to_bfloat16)
+                                                       : nullptr;
+  if (narrow && !target.accumulate) {
+    uint16_t* to = static_cast<uint16_t*>(target.data) + offset;
+    const size_t stride = step * t.stride[0];
+    if (stride == 1) return narrow(values, to, count);
+    uint16_t halves[64];
+    for (size_t i = 0; i < count; i += 64) {
+      const size_t part = std::min<size_t>(64, count - i);
+      narrow(values + i, halves, part);
+      for (size_t j = 0; j < part; ++j, to += stride) *to = halves[j];
+    }
+    return;
+  }
+  const Elements elements(t);
+  void* base = element_at(target.data, t.type, sample * target.batch_stride);
+  const size_t index = (channel * t.size[1] + row) * t.size[0] + first;
+  for (size_t i = 0; i < count; ++i) {
+    if (target.accumulate) {
+      elements.accumulate(base, index + i * step, 1, values + i);
+    } else {
+      elements.write(base, index + i * step, 1, values + i);
+    }
+  }
+}
+
+}  // namespace bnns

@@ -1,0 +1,72 @@
+// Pooling of whole planes in 2x2 stride 2, 3x3 stride 2 and 3x3 stride 1 windows with AVX-512, in one pass: the plan
+// that mps_pooling/cpu/direct_simd.cc makes and runs.
+//
+// Texels come straight from the image, 4 of them to a vector of f32: a neighbour is 4 floats on, stride 2 picks every
+// second quarter of a register. Along a row of windows everything from taps to results happens in registers, a block of
+// windows at a time: as many as fill a cache line of an image (4 of f32, 8 of f16).
+#pragma once
+
+#include <algorithm>
+
+#include "src/core/parallel.h"
+#include "src/ops/mps_pooling/mps_pooling.h"
+
+namespace bnns::mps {
+
+struct DirectSide {
+  int64_t first = 0, size = 0, windows = 0;  // the first tap of window 0 (0 or -1); pixels of the source; windows
+  int64_t zero_pad = 0;
+};
+
+struct DirectPlan {
+  PoolKind kind = PoolKind::max;
+  PoolEdge edge = PoolEdge::zero;
+  bool backward = false, stream = false;
+  bool small = false;   // stride 1, small planes: column by column
+  bool narrow = false;  // of them averages of f16, 13 to 16 columns with their border: a row in registers
+  // Gradient, stride 2: rows of the target are no whole lines. The two rows that windows finish at a time come together
+  // in scratch, so that all lines are written as one.
+  bool paired = false;
+  int kernel = 2, stride = 2;
+  DirectSide x, y;
+  int64_t block = 4, blocks = 0;                             // windows of a block; blocks in a row
+  int64_t source_row = 0, gradient_row = 0, target_row = 0;  // elements from row to row
+
+  // Scratch, in floats.
+  int64_t row_floats() const { return (x.size + 7) / 8 * 32; }
+  int64_t block_floats() const { return 4 * block * blocks; }
+  static constexpr int64_t kCodes = 9, kMasks = 5;
+  // A row of what is outside; two of the target; of two source rows the maxima and where; two rows to come; K rows of
+  // divisors; codes of taps; masks.
+  size_t row_scratch_bytes() const {
+    const auto bytes =
+        sizeof(float) * static_cast<size_t>(3 * row_floats() + (2 * 2 + 2 + kernel) * block_floats() + 16 * kCodes) +
+        sizeof(uint16_t) * static_cast<size_t>(kMasks * block / 4 * blocks);
+    return (bytes + 63) / 64 * 64;
+  }
+  // Small planes of f32: what windows send and where and where their divisors lie, row by row; then a plane of results.
+  int64_t column_floats() const { return 32 * (y.size + 1) + (y.size + 16) / 16 * 16; }
+  // Of f16: a plane with a border; what windows send, with a border, and where; where divisors lie; a plane of results.
+  int64_t half_pitch() const { return (std::max(x.size, x.windows) + 4 + 7) / 8 * 8; }
+  int64_t half_texel_floats() const { return 2 * half_pitch() * (y.size + 4); }
+  int64_t half_window_floats() const { return 4 * half_pitch() * (y.windows + 3) + 16; }
+  // Narrow ones: where divisors lie; two planes of results with room before and after.
+  int64_t narrow_result_floats() const {
+    return (2 * std::max(x.size * y.size, x.windows * y.windows) + 15) / 16 * 16 + 64;
+  }
+  int64_t narrow_floats() const { return (y.windows + 15) / 16 * 16 + 2 * narrow_result_floats(); }
+  size_t scratch_bytes() const {
+    if (!small) return row_scratch_bytes();
+    if (narrow) return row_scratch_bytes() + sizeof(float) * static_cast<size_t>(narrow_floats());
+    const int64_t results = 4 * std::max(x.size * y.size, x.windows * y.windows) + 32;
+    const int64_t halves = half_texel_floats() + 2 * half_window_floats() + y.windows + 16;
+    return row_scratch_bytes() + sizeof(float) * static_cast<size_t>(std::max(column_floats(), halves) + results);
+  }
+};
+
+// Whether this machine's instruction set has the kernels.
+bool has_direct() noexcept;
+// Runs some planes (image by image, slice by slice) in scratch_bytes() of scratch, aligned to 64 bytes.
+void direct_planes(const DirectPlan& plan, const PoolBackward& e, Range planes, void* scratch) noexcept;
+
+}  // namespace bnns::mps

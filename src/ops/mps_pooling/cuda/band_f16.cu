@@ -1,0 +1,9 @@
+// The band kernels of f16 images.
+
+#include "src/ops/mps_pooling/cuda/band_launch.cuh"
+
+namespace bnns::mps {
+
+template cudaError_t launch_band<PixelType::f16>(const Band&, const BandLaunch&, cudaStream_t);
+
+}  // namespace bnns::mps

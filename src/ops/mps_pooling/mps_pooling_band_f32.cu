@@ -1,9 +1,0 @@
-// The band kernels of f32 images.
-
-#include "src/ops/mps_pooling/mps_pooling_band_launch.cuh"
-
-namespace bnns::mps {
-
-template cudaError_t launch_band<PixelType::f32>(const Band&, const BandLaunch&, cudaStream_t);
-
-}  // namespace bnns::mps
