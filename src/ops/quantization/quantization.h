@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <string>
 
-#include "src/core/memory.h"
+#include "src/filter/parameter.h"
 #include "src/tensor/elements.h"
 #include "src/tensor/tensor.h"
 
