@@ -129,7 +129,9 @@ enum {
 
 /// The algorithm that a pass of a filter takes for dense tensors of `batch` samples and the present instruction set and
 /// threads, such as "convolution/winograd/gather": the path of its file in the sources, and the name that a line of
-/// BNNS_VERBOSE=1 has. A filter that has only one algorithm returns its operator, such as "loss". NULL, with a reason,
+/// BNNS_VERBOSE=1 has. A filter that has only one algorithm returns its operator, such as "loss"; the line then has the
+/// operator and what it is made of ("matmul+gemm/tiles"). Of a fused filter it is the algorithm of its first layer; the
+/// line has those of both. A backward call's line has the algorithms of all gradients it computed. NULL, with a reason,
 /// if `filter` is no filter or `pass` none of the three.
 ///
 /// BNNS_SKIP of the environment, names divided by commas, leaves algorithms out: the next one that accepts the problem

@@ -151,13 +151,16 @@ void log_ignored_setting(const char* name, const char* text, const char* expecte
   std::fprintf(stderr, "openbnns: %s\n", line);
 }
 
-void CallTimer::finish(const std::string& problem, size_t batch) const noexcept {
+void CallTimer::finish(const std::string& problem, size_t batch, const char* name) const noexcept {
   const auto elapsed = std::chrono::steady_clock::now() - start_;
   const double microseconds = std::chrono::duration<double, std::micro>(elapsed).count();
-  char names[256], line[768];
+  char names[256] = "", line[1024];
   record_->join(names, sizeof names);
-  std::snprintf(line, sizeof line, "%s,%s,batch %zu,%s,%s,%zu thread%s,%.1f us", action_, problem.c_str(), batch, names,
-                isa_name(isa()), record_->threads(), record_->threads() == 1 ? "" : "s", microseconds);
+  const bool chosen = record_->size() != 0, of_parts = name && !std::strchr(name, '/');
+  const int word = chosen && !of_parts ? 0 : static_cast<int>(name ? std::strlen(name) : problem.find(' '));
+  std::snprintf(line, sizeof line, "%s,%s,batch %zu,%.*s%s%s,%s,%zu thread%s,%.1f us", action_, problem.c_str(), batch,
+                word, name ? name : problem.c_str(), word && chosen ? "+" : "", chosen ? names : "", isa_name(isa()),
+                record_->threads(), record_->threads() == 1 ? "" : "s", microseconds);
   log_message(BNNSExtLogVerbose, line);
 }
 

@@ -49,6 +49,7 @@ inline bool nan_check_wanted() noexcept {
 
 // One verbose line for one call: what, how many samples, the algorithms by name, instruction set, threads, time.
 //   bnns_verbose,apply,fully_connected f32 i784 o128,batch 32,gemm/tiles,avx512,2 threads,12.3 us
+// Without BNNS_VERBOSE=1 it costs a relaxed load.
 class CallTimer {
  public:
   explicit CallTimer(const char* action) noexcept : action_(verbose() ? action : nullptr) {
@@ -57,7 +58,10 @@ class CallTimer {
     start_ = std::chrono::steady_clock::now();
   }
   bool active() const noexcept { return action_ != nullptr; }
-  void finish(const std::string& problem, size_t batch) const noexcept;
+  // `name` is that of the one algorithm (the operator, or what BNNSExtImplementation says); by default the first word
+  // of the problem. It stands in the line where no table chose, and before the names of its parts where an operator
+  // that has one algorithm is made of others: "matmul+gemm/tiles".
+  void finish(const std::string& problem, size_t batch, const char* name = nullptr) const noexcept;
 
  private:
   const char* action_;

@@ -117,6 +117,10 @@ Filter& from_handle(BNNSFilter handle) {
   return *filter;
 }
 
+void finish_call(const CallTimer& timer, BNNSExtPass pass, const Filter& filter, size_t batch) {
+  timer.finish(filter.text(), batch, filter.implementation(pass, batch));
+}
+
 void destroy_filter(BNNSFilter handle) noexcept {
   Filter* filter = static_cast<Filter*>(handle);
   if (!filter || reinterpret_cast<uintptr_t>(handle) % alignof(Filter) != 0 || !Filter::is_alive(filter)) return;

@@ -148,7 +148,7 @@ BNNSFilter make_filter(const Options& options, Arguments&&... arguments) {
     release(options, memory);
     throw;
   }
-  if (timer.active()) timer.finish(filter->text(), 0);
+  if (timer.active()) timer.finish(filter->text(), 0, filter_kind_name(filter->kind()));
   return filter;
 }
 
@@ -167,12 +167,16 @@ T& from_handle(BNNSFilter handle, FilterKind expected) {
   return static_cast<T&>(filter);
 }
 
-// Runs a call on a filter with its verbose line.
+void finish_call(const CallTimer& timer, BNNSExtPass pass, const Filter& filter, size_t batch);
+
+// Runs a call on a filter with its verbose line. Actions: apply, train, forward, direct; backward.
 template <class Body>
 void timed(const char* action, const Filter& filter, size_t batch, Body&& body) {
-  CallTimer timer(action);
+  const CallTimer timer(action);
   std::forward<Body>(body)();
-  if (timer.active()) timer.finish(filter.text(), batch);
+  if (timer.active()) {
+    finish_call(timer, action[0] == 'b' ? BNNSExtPassInputGradient : BNNSExtPassForward, filter, batch);
+  }
 }
 
 }  // namespace bnns

@@ -123,6 +123,12 @@ FusedFilter::FusedFilter(const Options& options, const FusedProblem& problem)
   }
 }
 
+const char* FusedFilter::implementation(BNNSExtPass pass, size_t batch) const {
+  return convolution_       ? convolution_->implementation(pass, batch)
+         : fully_connected_ ? fully_connected_->implementation(pass, batch)
+                            : arithmetic_->implementation(pass, batch);
+}
+
 std::string FusedFilter::text() const {
   const std::string first = convolution_       ? convolution_->text()
                             : fully_connected_ ? fully_connected_->text()

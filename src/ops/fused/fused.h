@@ -66,6 +66,8 @@ class FusedFilter final : public Filter {
   void apply(size_t batch, size_t inputs, const void* const* in, const size_t* in_stride, void* out, size_t out_stride,
              bool training);
   void apply_backward(const FusedBackward& call);
+  // That of the first stage.
+  const char* implementation(BNNSExtPass pass, size_t batch) const override;
   std::string text() const override;
   const Tensor* result() const override { return &out(); }
   size_t parameters() const { return shape_.parameters() + (normalization_ ? 2 : 0); }  // of a backward call

@@ -40,6 +40,11 @@ NearestNeighbors::NearestNeighbors(const Options& options, size_t capacity, size
   samples_ = Buffer(options, bytes, "the samples");
 }
 
+std::string NearestNeighbors::text() const {
+  return std::string(kOp) + " " + type_name(type_) + " features" + std::to_string(features_) + " neighbors" +
+         std::to_string(neighbors_);
+}
+
 void NearestNeighbors::load(size_t n, const void* samples) {
   const ForkLock guard(loading_);
   const size_t loaded = loaded_.load(std::memory_order_relaxed);

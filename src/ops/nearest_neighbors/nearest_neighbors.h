@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "bnns/bnns.h"
 #include "src/core/fork.h"
@@ -24,6 +25,7 @@ class NearestNeighbors {
   // Of one sample, or of all (sample < 0), k each. indices and distances (of the store's type) may be NULL.
   void info(int sample, int* indices, void* distances) const;
 
+  std::string text() const;  // "nearest_neighbors f32 features64 neighbors5"
   const Options& options() const { return options_; }
   __attribute__((no_sanitize("vptr"))) static bool is_alive(const NearestNeighbors* p) { return p->magic_ == kMagic; }
   void retire() { magic_ = 0; }

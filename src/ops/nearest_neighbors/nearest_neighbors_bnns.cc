@@ -4,6 +4,7 @@
 
 #include "bnns/bnns.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 #include "src/ops/nearest_neighbors/nearest_neighbors.h"
 
 using bnns::NearestNeighbors;
@@ -52,10 +53,19 @@ void BNNSDestroyNearestNeighbors(BNNSNearestNeighbors knn) noexcept {
 }
 
 int BNNSNearestNeighborsLoad(BNNSNearestNeighbors knn, unsigned int n_new_samples, const void* data_ptr) noexcept {
-  return bnns::guarded_status("BNNSNearestNeighborsLoad", [&] { from_handle(knn).load(n_new_samples, data_ptr); });
+  return bnns::guarded_status("BNNSNearestNeighborsLoad", [&] {
+    const bnns::CallTimer timer("load");
+    NearestNeighbors& store = from_handle(knn);
+    store.load(n_new_samples, data_ptr);
+    if (timer.active()) timer.finish(store.text(), n_new_samples);
+  });
 }
 
 int BNNSNearestNeighborsGetInfo(BNNSNearestNeighbors knn, int sample_number, int* indices, void* distances) noexcept {
-  return bnns::guarded_status("BNNSNearestNeighborsGetInfo",
-                              [&] { from_handle(knn).info(sample_number, indices, distances); });
+  return bnns::guarded_status("BNNSNearestNeighborsGetInfo", [&] {
+    const bnns::CallTimer timer("apply");
+    const NearestNeighbors& store = from_handle(knn);
+    store.info(sample_number, indices, distances);
+    if (timer.active()) timer.finish(store.text(), 1);
+  });
 }

@@ -41,7 +41,7 @@ int fill(const char* function, const char* what, BNNSRandomGenerator handle, con
   return guarded_status(function, [&] {
     CallTimer timer("random");
     body(generator_from_handle(handle));
-    if (timer.active()) timer.finish(std::string(what) + " " + resolve(*desc, "random", "desc").text(), 1);
+    if (timer.active()) timer.finish(std::string(what) + " " + resolve(*desc, "random", "desc").text(), 1, "random");
   });
 }
 

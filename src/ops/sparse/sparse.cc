@@ -153,6 +153,11 @@ SparsifyProblem make_csr_problem(const BNNSNDArrayDescriptor* shape, const BNNSN
   return p;
 }
 
+std::string SparsifyProblem::text() const {
+  return std::string(op) + " " + type_name(values.type) + " i" + std::to_string(inputs) + " o" +
+         std::to_string(outputs);
+}
+
 void sparsify(const SparsifyProblem& p, BNNSNDArrayDescriptor* out, const Options& options) {
   if (!out) fail_invalid("%s: out is NULL, expected a descriptor", p.op);
   SparseHeader header;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "bnns/bnns.h"
 #include "src/core/memory.h"
@@ -18,6 +19,8 @@ struct SparsifyProblem {
   size_t outputs = 0, inputs = 0;
   size_t output_axis = 1;  // size axis of the dense matrix that runs over outputs
   bool compressed_rows = false;
+
+  std::string text() const;  // "sparsify_csr f32 i64 o128"
 };
 
 // Every check, indices included.
