@@ -63,10 +63,10 @@ function(bnns_compile_for_any_cpu source)
   endif()
 endfunction()
 
-# bnns_add_operator(name): adds whatever exists in src/ops/<name>/ and in the rooms below it, by suffix.
+# bnns_add_folder(name): adds whatever exists in the folder and below it, by suffix.
 #   *_test.cc  a test;  *_bench.cc  a benchmark;  *_versus.cc  rows of the table that compares with the peers (bench/);
 #   other *.cc  to the library
-function(bnns_add_operator name)
+function(bnns_add_folder name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cc)
   foreach(source IN LISTS sources)
     if(source MATCHES "_test\\.cc$")

@@ -5,7 +5,7 @@
 #include "bnns/bnns.h"
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
-#include "src/ops/fully_connected/fully_connected_sparse.h"
+#include "src/tensor/sparse_weights.h"
 #include "src/tensor/tensor.h"
 
 using namespace bnns;

@@ -15,7 +15,7 @@
 #include "bnns/bnns.h"
 #include "bnns/bnns_extensions.h"
 #include "src/core/parallel.h"
-#include "src/ops/activation/activation.h"
+#include "src/engine/activation/activation.h"
 
 #if defined(BNNS_PEER_ONEDNN)
 #include <oneapi/dnnl/dnnl.hpp>

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/engine/activation/softmax.h"
 #include "src/ops/activation/activation_filter.h"
 #include "src/ops/activation/activation_tasks.h"
 #include "src/ops/activation/gumbel_noise.h"
 #include "src/ops/activation/row_tiles.h"
-#include "src/ops/activation/softmax.h"
 
 namespace bnns {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "bnns/bnns.h"
 #include "src/core/memory.h"
+#include "src/engine/activation/activation.h"
 #include "src/filter/filter.h"
-#include "src/ops/activation/activation.h"
 #include "src/tensor/tensor.h"
 
 namespace bnns {

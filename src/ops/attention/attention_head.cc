@@ -7,9 +7,9 @@
 
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
+#include "src/engine/activation/softmax.h"
+#include "src/engine/copy/copy.h"
 #include "src/gemm/gemm.h"
-#include "src/ops/activation/softmax.h"
-#include "src/ops/copy/copy.h"
 #include "src/tensor/elements.h"
 
 namespace bnns {

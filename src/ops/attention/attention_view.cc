@@ -4,7 +4,7 @@
 
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
-#include "src/ops/copy/copy.h"
+#include "src/engine/copy/copy.h"
 
 namespace bnns {
 namespace {

@@ -1,5 +1,5 @@
 // Tensor contraction: out = beta out + alpha * sum of the operands' products over the indices that out does not have,
-// written as a string: "a_ij, b_jk -> out_ik". The layer is a ProductFilter (src/ops/product).
+// written as a string: "a_ij, b_jk -> out_ik". The layer is a ProductFilter (src/engine/product).
 //
 //   string   = operand [ "," operand ] "->" operand
 //   operand  = name "_" [ "*" ] letters [ "*" ]         blanks may stand between any two tokens and between letters
@@ -10,7 +10,7 @@
 
 #include <string>
 
-#include "src/ops/product/product.h"
+#include "src/engine/product/product.h"
 
 namespace bnns {
 

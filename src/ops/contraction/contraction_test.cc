@@ -1,11 +1,11 @@
 // Contraction strings: what each means, what is refused and at which character. The arithmetic is tested in
-// src/ops/product/product_test.cc.
+// src/engine/product/product_test.cc.
 
 #include "src/ops/contraction/contraction.h"
 
 #include <gtest/gtest.h>
 
-#include "src/ops/product/product_case.h"
+#include "src/engine/product/product_case.h"
 
 namespace bnns {
 namespace {

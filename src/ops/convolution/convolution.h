@@ -12,8 +12,8 @@
 
 #include "src/core/call_scratch.h"
 #include "src/core/parallel.h"
+#include "src/engine/activation/activation.h"
 #include "src/filter/filter.h"
-#include "src/ops/activation/activation.h"
 #include "src/ops/convolution/common/patch_map.h"
 #include "src/ops/convolution/gemm/dw.h"
 #include "src/ops/convolution/gemm/patches.h"

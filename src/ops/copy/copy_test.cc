@@ -1,6 +1,6 @@
 // Copy and transpose: hand-worked numbers, every layout and type against the reference, threads, refusals.
 
-#include "src/ops/copy/copy.h"
+#include "src/engine/copy/copy.h"
 
 #include <cmath>
 #include <functional>

@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <string>
 
+#include "src/engine/activation/activation.h"
 #include "src/filter/filter.h"
 #include "src/gemm/operand.h"
-#include "src/ops/activation/activation.h"
 #include "src/tensor/saturation.h"
 #include "src/tensor/tensor.h"
 

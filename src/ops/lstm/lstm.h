@@ -15,7 +15,7 @@
 
 #include "bnns/bnns.h"
 #include "src/core/memory.h"
-#include "src/ops/activation/activation.h"
+#include "src/engine/activation/activation.h"
 #include "src/tensor/elements.h"
 #include "src/tensor/tensor.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/ops/activation/activation_ref.h"
+#include "src/engine/activation/activation_ref.h"
 
 namespace bnns::ref {
 

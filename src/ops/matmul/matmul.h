@@ -1,9 +1,9 @@
 // Broadcast matrix product: C = beta C + alpha op(A) op(B) over the last two logical indices; the leading ones are
 // matched from the back, and missing ones or those of extent 1 are repeated. The layer is a ProductFilter
-// (src/ops/product), as are its gradients.
+// (src/engine/product), as are its gradients.
 #pragma once
 
-#include "src/ops/product/product.h"
+#include "src/engine/product/product.h"
 
 namespace bnns {
 

@@ -1,5 +1,5 @@
 // Broadcast matrix products: layouts, transposes, broadcasting, weights, the quadratic form and the direct calls,
-// against the reference contraction. The engine itself is tested in src/ops/product/product_test.cc.
+// against the reference contraction. The engine itself is tested in src/engine/product/product_test.cc.
 
 #include "src/ops/matmul/matmul.h"
 
@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "src/ops/product/product_case.h"
+#include "src/engine/product/product_case.h"
 
 namespace bnns {
 namespace {

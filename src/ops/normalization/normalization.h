@@ -19,8 +19,8 @@
 #include "src/core/fork.h"
 #include "src/core/memory.h"
 #include "src/core/parallel.h"
+#include "src/engine/activation/activation.h"
 #include "src/filter/filter.h"
-#include "src/ops/activation/activation.h"
 #include "src/tensor/elements.h"
 #include "src/tensor/tensor.h"
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "src/engine/axis_map/axis_map.h"
 #include "src/filter/filter.h"
-#include "src/ops/axis_map/axis_map.h"
 #include "src/tensor/tensor.h"
 
 namespace bnns {

@@ -1,8 +1,8 @@
 #include "src/ops/permute/permute.h"
 
 #include "src/core/error.h"
+#include "src/engine/copy/copy.h"
 #include "src/filter/batch_pair.h"
-#include "src/ops/copy/copy.h"
 
 namespace bnns {
 namespace {

@@ -12,8 +12,8 @@
 #include <cstddef>
 #include <string>
 
+#include "src/engine/activation/activation.h"
 #include "src/filter/filter.h"
-#include "src/ops/activation/activation.h"
 #include "src/ops/pooling/common/kernels.h"
 #include "src/tensor/tensor.h"
 

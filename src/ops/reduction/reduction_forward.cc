@@ -9,7 +9,7 @@
 
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
-#include "src/ops/copy/copy.h"
+#include "src/engine/copy/copy.h"
 #include "src/ops/reduction/reduction_plan.h"
 
 namespace bnns {

@@ -5,7 +5,7 @@
 // and their inverses, which read space and write deep.
 #pragma once
 
-#include "src/ops/copy/copy.h"
+#include "src/engine/copy/copy.h"
 
 namespace bnns {
 

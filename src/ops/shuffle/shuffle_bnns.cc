@@ -3,6 +3,7 @@
 #include "bnns/bnns.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
+#include "src/core/memory.h"
 #include "src/ops/shuffle/shuffle.h"
 
 int BNNSShuffle(const BNNSShuffleType type, const BNNSNDArrayDescriptor* input, BNNSNDArrayDescriptor* output,

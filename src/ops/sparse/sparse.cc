@@ -7,8 +7,8 @@
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/filter/batch_pair.h"
-#include "src/ops/fully_connected/fully_connected_sparse.h"
 #include "src/tensor/elements.h"
+#include "src/tensor/sparse_weights.h"
 
 namespace bnns {
 namespace {

@@ -1,5 +1,5 @@
 // Packing of sparse weights for fully connected layers: coordinates or compressed rows in, the packed form of
-// src/ops/fully_connected/fully_connected_sparse.h out.
+// src/tensor/sparse_weights.h out.
 #pragma once
 
 #include <cstddef>

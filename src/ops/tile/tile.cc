@@ -2,8 +2,8 @@
 
 #include "src/core/checked.h"
 #include "src/core/error.h"
-#include "src/ops/axis_map/axis_map.h"
-#include "src/ops/copy/copy.h"
+#include "src/engine/axis_map/axis_map.h"
+#include "src/engine/copy/copy.h"
 
 namespace bnns {
 namespace {

@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "src/core/half.h"
-#include "src/ops/activation/activation_cases.h"
+#include "src/engine/activation/activation_cases.h"
 #include "src/ops/activation/activation_layouts.h"
 
 namespace bnns::testing {

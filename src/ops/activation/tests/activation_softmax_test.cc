@@ -3,9 +3,9 @@
 
 #include <map>
 
+#include "src/engine/activation/activation_ref.h"
+#include "src/engine/activation/softmax.h"
 #include "src/ops/activation/activation_layouts.h"
-#include "src/ops/activation/activation_ref.h"
-#include "src/ops/activation/softmax.h"
 
 namespace bnns::testing {
 namespace {

@@ -3,8 +3,8 @@
 #include <limits>
 #include <utility>
 
+#include "src/engine/activation/activation_ref.h"
 #include "src/ops/activation/activation_layouts.h"
-#include "src/ops/activation/activation_ref.h"
 #include "src/ops/activation/gumbel_noise.h"
 
 namespace bnns::testing {

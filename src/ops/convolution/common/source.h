@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "src/core/checked.h"
-#include "src/ops/activation/activation.h"
+#include "src/engine/activation/activation.h"
 #include "src/ops/convolution/common/patch_map.h"
 #include "src/tensor/tensor.h"
 

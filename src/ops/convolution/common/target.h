@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "src/ops/activation/activation.h"
+#include "src/engine/activation/activation.h"
 #include "src/ops/convolution/common/patch_map.h"
 #include "src/tensor/tensor.h"
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/ops/activation/activation.h"
+#include "src/engine/activation/activation.h"
 #include "src/ops/normalization/tests/normalization_testing.h"
 
 namespace bnns {

@@ -10,8 +10,9 @@
 
 #include "bnns/bnns.h"
 #include "src/core/parallel.h"
-#include "src/ops/activation/activation.h"
+#include "src/engine/activation/activation.h"
 #include "src/ops/pooling/common/geometry.h"
+#include "src/tensor/tensor.h"
 
 namespace bnns {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "src/ops/activation/activation.h"
+#include "src/engine/activation/activation.h"
 #include "src/ops/pooling/tests/pooling_test_layer.h"
 #include "tests/support/layouts.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "src/ops/activation/activation.h"
+#include "src/engine/activation/activation.h"
 #include "src/ops/pooling/tests/pooling_test_layer.h"
 #include "tests/support/layouts.h"
 
