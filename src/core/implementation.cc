@@ -1,3 +1,4 @@
+// Entries to leave out, and the record that a thread's calls go to.
 #include "src/core/implementation.h"
 
 #include <cstdio>
@@ -5,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "src/core/internal.h"
 #include "src/core/log.h"
 
 namespace bnns {
@@ -81,23 +83,12 @@ CallRecord* CallRecord::current() noexcept {
   return current_record;
 }
 
-bool CallRecord::has(const char* name) const noexcept {
-  for (size_t k = 0; k < size_; ++k) {
-    if (std::strcmp(names_[k], name) == 0) return true;
-  }
-  return false;
-}
-
-void CallRecord::add(const char* name) noexcept {
-  if (size_ < kNames && !has(name)) names_[size_++] = name;
-}
-
-void CallRecord::join(char* text, size_t bytes) const noexcept {
-  std::snprintf(text, bytes, "-");
-  size_t at = 0;
-  for (size_t k = 0; k < size_ && at < bytes; ++k) {
-    at += static_cast<size_t>(std::snprintf(text + at, bytes - at, "%s%s", k ? "+" : "", names_[k]));
-  }
-}
-
 }  // namespace bnns
+
+bnns::CallRecord* bnns_internal_current_record() noexcept {
+  return bnns::current_record;
+}
+
+void bnns_internal_set_current_record(bnns::CallRecord* record) noexcept {
+  bnns::current_record = record;
+}
