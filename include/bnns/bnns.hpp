@@ -27,6 +27,7 @@
 #include "overlay/error.hpp"
 #include "overlay/functions.hpp"
 #include "overlay/fused.hpp"
+#include "overlay/io.hpp"
 #include "overlay/layer.hpp"
 #include "overlay/loss.hpp"
 #include "overlay/lstm.hpp"

@@ -27,8 +27,9 @@ def plain(c_type):
 
 
 def extension_functions():
-    """The functions that bnns_extensions.h declares."""
-    text = (INCLUDE / "bnns/bnns_extensions.h").read_text(encoding="utf-8")
+    """The functions that our own headers declare."""
+    headers = ("bnns/bnns_extensions.h", "bnns/bnns_io.h")
+    text = "\n".join((INCLUDE / header).read_text(encoding="utf-8") for header in headers)
     return re.findall(r"^BNNS_API .*?\b(BNNSExt\w+)\(", text, re.M)
 
 

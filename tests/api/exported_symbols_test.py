@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""libbnns.so exports the functions of the tables and of bnns_extensions.h, under a version of their own those that
-src/core/internal.h declares for libbnns_mps.so, and nothing else:
+"""libbnns.so exports the functions of the tables, of bnns_extensions.h and of bnns_io.h, under a version of their own
+those that src/core/internal.h declares for libbnns_mps.so, and nothing else:
 exported_symbols_test.py LIBRARY [NM]"""
 
 import re
