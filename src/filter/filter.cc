@@ -42,6 +42,8 @@ const char* filter_kind_name(FilterKind kind) noexcept {
       return "reduction";
     case FilterKind::resize:
       return "resize";
+    case FilterKind::scale_shift:
+      return "scale_shift";
     case FilterKind::transposed_convolution:
       return "transposed_convolution";
   }

@@ -36,6 +36,7 @@ enum class FilterKind {
   pooling,
   reduction,
   resize,
+  scale_shift,  // examples/operator_skeleton, not in the library
   transposed_convolution
 };
 
