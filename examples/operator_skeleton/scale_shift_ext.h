@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-// ---- Scale and shift ------------------------------------------------------------------------------------------------
+// ---- Scale and shift --------------------------------------------------------------------------------
 
 /// A layer that multiplies each channel c by a number and adds another: y = scale[c] x + shift[c].
 typedef struct {
@@ -37,7 +37,7 @@ typedef struct {
 /// Makes a filter that scales and shifts; NULL, with a reason, if it cannot. filter_params may be NULL.
 /// BNNSFilterApplyBatch applies it. BNNSFilterApplyBackwardBatch writes in_delta, and the gradients of scale and shift
 /// to weights_delta and bias_delta; each of the three may be NULL. `in` is read for weights_delta alone, `out` never.
-BNNS_API BNNSFilter BNNS_NULLABLE
+BNNS_API BNNSFilter
 BNNSExtFilterCreateLayerScaleShift(const BNNSExtLayerParametersScaleShift* BNNS_NULLABLE layer_params,
                                    const BNNSFilterParameters* BNNS_NULLABLE filter_params) BNNS_NOEXCEPT;
 

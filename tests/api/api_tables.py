@@ -30,7 +30,7 @@ def extension_functions():
     """The functions that our own headers declare."""
     headers = ("bnns/bnns_extensions.h", "bnns/bnns_io.h")
     text = "\n".join((INCLUDE / header).read_text(encoding="utf-8") for header in headers)
-    return re.findall(r"^BNNS_API .*?\b(BNNSExt\w+)\(", text, re.M)
+    return re.findall(r"^BNNS_API [^;]*?\b(BNNSExt\w+)\(", text, re.M)
 
 
 def compilers():

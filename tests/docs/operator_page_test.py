@@ -48,7 +48,7 @@ with tempfile.TemporaryDirectory() as folder:
     assert end, "bnns_extensions.h ends otherwise"
     public.write_text(head + declarations + end + tail, encoding="utf-8")
     own.unlink()
-    renames = "".join(commands[2].splitlines(keepends=True)[:-1])  # without make format
+    renames = "".join(line for line in commands[2].splitlines(keepends=True) if line.startswith("sed"))
     subprocess.run(["bash", "-euc", "NAME=square_shift\n" + renames], cwd=copy, check=True)
 
     # Nothing of the skeleton is left, the lists have the new name, and it compiles.
