@@ -1,10 +1,10 @@
-// Entry of the GEMM core: brings the problem into one form and picks the path.
+// Entry of the GEMM core: brings the problem into one form and asks the table (implementations.cc).
 #include "src/gemm/gemm.h"
 
 #include <algorithm>
 #include <cstdint>
 
-#include "src/gemm/plan.h"
+#include "src/gemm/implementations.h"
 
 namespace bnns {
 namespace detail {
@@ -45,12 +45,12 @@ GemmCall make_call(const GemmProblem& p, const Lens& a, const Lens& b, const Gem
                    const GemmEpilogue& epilogue, size_t threads) {
   threads = std::max<size_t>(1, threads);
   if (p.n <= 1 || c.column_stride == 1)
-    return {p.m,          p.n,  p.k,      p.init, a,       b,      c.data,
-            c.row_stride, bias, epilogue, false,  threads, c.bf16, c.bf16_row_stride};
+    return {p.m,  p.n,      p.k,   p.init,  a,     b,      c.data,           c.row_stride,
+            bias, epilogue, false, threads, isa(), c.bf16, c.bf16_row_stride};
   const GemmInit init = p.init == GemmInit::bias_rows      ? GemmInit::bias_columns
                         : p.init == GemmInit::bias_columns ? GemmInit::bias_rows
                                                            : p.init;
-  return {p.n, p.m, p.k, init, b, a, c.data, c.column_stride, bias, epilogue, true, threads};
+  return {p.n, p.m, p.k, init, b, a, c.data, c.column_stride, bias, epilogue, true, threads, isa()};
 }
 
 // k = 0: C is init alone.
@@ -69,9 +69,22 @@ size_t gemm_workspace_bytes(const GemmProblem& problem, const Lens& a, const Len
                             size_t threads) noexcept {
   if (problem.m == 0 || problem.n == 0 || problem.k == 0) return 0;
   const GemmEpilogue none;
-  const detail::GemmCall call = detail::make_call(problem, a, b, c, nullptr, none, threads);
-  size_t bytes = 0;
-  return detail::skinny_workspace_bytes(call, &bytes) ? bytes : detail::tiles_workspace_bytes(call);
+  detail::GemmCall call = detail::make_call(problem, a, b, c, nullptr, none, threads);
+  const detail::GemmImplementation& now = find(detail::kGemmImplementations, call);
+  if (!now.by_isa) return now.workspace_floats(call) * sizeof(float);
+  // Enough for every instruction set of the machine: the cap may change between this question and the call.
+  size_t floats = 0;
+  for (int i = 0; i <= static_cast<int>(best_isa()); ++i) {
+    call.isa = static_cast<Isa>(i);
+    floats = std::max(floats, find(detail::kGemmImplementations, call).workspace_floats(call));
+  }
+  return floats * sizeof(float);
+}
+
+const char* gemm_implementation(const GemmProblem& problem, const Lens& a, const Lens& b,
+                                const GemmOutput& c) noexcept {
+  const GemmEpilogue none;
+  return find(detail::kGemmImplementations, detail::make_call(problem, a, b, c, nullptr, none, 1)).name;
 }
 
 void gemm(const GemmProblem& problem, const Lens& a, const Lens& b, const GemmOutput& c, const float* bias,
@@ -79,7 +92,7 @@ void gemm(const GemmProblem& problem, const Lens& a, const Lens& b, const GemmOu
   if (problem.m == 0 || problem.n == 0) return;
   const detail::GemmCall call = detail::make_call(problem, a, b, c, bias, epilogue, threads);
   if (call.k == 0) return detail::run_empty_sum(call);
-  if (!detail::skinny_run(call, workspace)) detail::tiles_run(call, workspace);
+  choose(detail::kGemmImplementations, call).run(call, static_cast<float*>(workspace));
 }
 
 }  // namespace bnns

@@ -51,6 +51,10 @@ struct GemmEpilogue {
 size_t gemm_workspace_bytes(const GemmProblem& problem, const Lens& a, const Lens& b, const GemmOutput& c,
                             size_t threads) noexcept;
 
+// The name of the algorithm that gemm takes now (implementations.h). Of lenses and output it looks at types and
+// strides.
+const char* gemm_implementation(const GemmProblem& problem, const Lens& a, const Lens& b, const GemmOutput& c) noexcept;
+
 // Computes C. bias has m or n elements (bias_rows, bias_columns), else unused. workspace is 64-byte aligned and has
 // gemm_workspace_bytes(...) bytes, or is null when that is 0. A, B and bias must not overlap C or the workspace.
 void gemm(const GemmProblem& problem, const Lens& a, const Lens& b, const GemmOutput& c, const float* bias,

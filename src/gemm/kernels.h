@@ -1,9 +1,10 @@
-// What the GEMM driver (gemm.cc) asks of the kernels of one instruction set.
+// What the GEMM drivers and convolution ask of the kernels of one instruction set.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "src/core/checked.h"
 #include "src/core/isa.h"
 #include "src/gemm/pack.h"
 
@@ -58,6 +59,32 @@ struct GemmBlock {
   bool accumulate = false;
   bool c_far = false;   // C is not expected in the cache
   bool stream = false;  // non-temporal stores: overwrite only, rows of C 64-byte aligned
+
+  // n rows in as few tiles of at most `most` as there can be, of equal size.
+  void set_rows(size_t n, size_t most) {
+    rows = n;
+    tile_rows = n <= most ? n : div_up(n, div_up(n, most));
+  }
+  // A as rows of contiguous depth, `stride` apart; tile_rows is set.
+  void set_a_rows(const float* data, ptrdiff_t stride) {
+    a = data, a_stride = stride, a_depth_contiguous = true;
+    a_tile_stride = static_cast<ptrdiff_t>(tile_rows) * stride;
+  }
+  // A as pack() leaves it: tiles of tile_rows, which is set.
+  void set_a_tiles(const float* data, size_t tile_stride) {
+    a = data, a_stride = static_cast<ptrdiff_t>(tile_rows), a_depth_contiguous = false;
+    a_tile_stride = static_cast<ptrdiff_t>(tile_stride);
+  }
+  // A as pack_pair_rows() leaves it: tiles whose rows have contiguous depth.
+  void set_a_row_tiles(const float* data, size_t stride, size_t tile_stride) {
+    a = data, a_stride = static_cast<ptrdiff_t>(stride), a_depth_contiguous = true;
+    a_tile_stride = static_cast<ptrdiff_t>(tile_stride);
+  }
+  // B in panels; rows of the depth `stride` apart: the panel's columns where it is packed.
+  void set_b(const float* data, ptrdiff_t panel_stride, ptrdiff_t stride) {
+    b = data, b_panel_stride = panel_stride, b_stride = stride;
+  }
+  void set_c(float* data, size_t stride) { c = data, c_stride = stride; }
 };
 
 // y_i[j] = or += sum_k x_i[k] * w(j, k) for the few vectors x_i and the many rows w(j, :) of a plain matrix.

@@ -25,6 +25,10 @@ class MatrixOperand {
   // Converts into room where that is needed. The lens is valid after this.
   void prepare(float* room, size_t n_threads);
   const Lens& lens() const { return lens_; }
+  // The same before prepare(), without data.
+  Lens shape() const {
+    return staged_ ? strided_lens(nullptr, FloatType::f32, staged_row_stride_, staged_depth_stride_) : lens_;
+  }
 
  private:
   Lens lens_;

@@ -54,9 +54,9 @@ bool has_large_l2() {
 void set_depth_block(TilePlan& p, size_t most) {
   p.depth_block = p.depth, p.depth_blocks = 1;
   if (p.depth <= most) return;
-  p.depth_blocks = divide_up(p.depth, most);
-  p.depth_block = round_up(divide_up(p.depth, p.depth_blocks), 16);  // whole cache lines
-  p.depth_blocks = divide_up(p.depth, p.depth_block);
+  p.depth_blocks = div_up(p.depth, most);
+  p.depth_block = round_up(div_up(p.depth, p.depth_blocks), 16);  // whole cache lines
+  p.depth_blocks = div_up(p.depth, p.depth_block);
 }
 
 // Whether C is best written in whole rows, page after page: 32 deep, 1024 x 479 takes 0.8 of the time so, and 768 x 768
@@ -68,13 +68,13 @@ bool writes_rows(const GemmCall& call, const TilePlan& p) {
 
 // Panels per block of columns, or one more, whichever shares them out better between two threads.
 size_t balance_panels(size_t panels, size_t per_block) {
-  const auto larger_share = [&](size_t each) { return divide_up(divide_up(panels, each), 2) * each; };
+  const auto larger_share = [&](size_t each) { return div_up(div_up(panels, each), 2) * each; };
   return larger_share(per_block + 1) < larger_share(per_block) ? per_block + 1 : per_block;
 }
 
 size_t count_blocks(const GemmCall& call, TilePlan& p) {
-  p.row_blocks = divide_up(call.m, p.row_block);
-  p.column_blocks = divide_up(call.n, p.column_block);
+  p.row_blocks = div_up(call.m, p.row_block);
+  p.column_blocks = div_up(call.n, p.column_block);
   return p.row_blocks * p.column_blocks;
 }
 
@@ -92,7 +92,7 @@ void choose_blocks(const GemmCall& call, TilePlan& p, size_t depth_block) {
   }
   if (writes_rows(call, p)) {
     p.column_block = round_up(call.n, columns);
-    p.row_block = std::max<size_t>(1, divide_up(call.m, p.tile_rows) / (2 * wanted)) * p.tile_rows;
+    p.row_block = std::max<size_t>(1, div_up(call.m, p.tile_rows) / (2 * wanted)) * p.tile_rows;
     count_blocks(call, p);
     return;
   }
@@ -119,8 +119,8 @@ void choose_blocks(const GemmCall& call, TilePlan& p, size_t depth_block) {
     halve_rows(1, 4);
   }
   // Even blocks.
-  p.row_block = round_up(divide_up(call.m, p.row_blocks), p.tile_rows);
-  p.column_block = round_up(divide_up(call.n, p.column_blocks), columns);
+  p.row_block = round_up(div_up(call.m, p.row_blocks), p.tile_rows);
+  p.column_block = round_up(div_up(call.n, p.column_blocks), columns);
   if (p.row_blocks == 1) {
     p.column_block = columns * balance_panels(p.panels(call.n), p.column_block / columns);
   }
@@ -158,14 +158,10 @@ void choose_sources(const GemmCall& call, TilePlan& p) {
 void choose_turned_blocks(const GemmCall& call, TilePlan& p) {
   set_depth_block(p, kDepthBlock);
   p.column_block = round_up(call.n, p.kernels.columns);
-  p.row_block = round_up(std::max(divide_up(call.m, kMaxTasks), 2 * p.tile_rows), p.tile_rows);
+  p.row_block = round_up(std::max(div_up(call.m, kMaxTasks), 2 * p.tile_rows), p.tile_rows);
   p.row_block = std::min(p.row_block, round_up(kRowBlock, p.tile_rows));
   count_blocks(call, p);
   p.a = Source::inside, p.b = Source::ahead;
-}
-
-bool is_bf16(const Lens& lens) {
-  return lens.strided() && lens.type == FloatType::bf16;
 }
 
 }  // namespace
@@ -175,8 +171,9 @@ bool is_plain(const Lens& lens) {
 }
 
 GemmCall turn(const GemmCall& call) {
-  return {call.n,        call.m,  call.k,        GemmInit::overwrite, call.b,       call.a,    call.c,
-          call.c_stride, nullptr, call.epilogue, call.exchanged,      call.threads, call.bf16, call.bf16_stride};
+  return {call.n,   call.m,        call.k,          GemmInit::overwrite, call.b,         call.a,
+          call.c,   call.c_stride, nullptr,         call.epilogue,       call.exchanged, call.threads,
+          call.isa, call.bf16,     call.bf16_stride};
 }
 
 namespace {
@@ -186,10 +183,10 @@ bool should_turn(const GemmCall& call) {
          pairs_of(call.k) * round_up(call.m, 32) * sizeof(float) <= kAheadBytes;
 }
 
-TilePlan make_plan(const GemmCall& call, Isa isa, bool turned) {
+TilePlan make_plan(const GemmCall& call, bool pairs, Isa isa, bool turned) {
   TilePlan p;
   p.turned = turned;
-  p.pairs = turned || (has_pair_kernels(isa) && is_bf16(call.a) && is_bf16(call.b));
+  p.pairs = pairs;
   p.depth = p.pairs ? pairs_of(call.k) : call.k;
   size_t depth_block = kDepthBlock, group = 1;
   if (p.pairs) {
@@ -200,7 +197,7 @@ TilePlan make_plan(const GemmCall& call, Isa isa, bool turned) {
   } else {
     p.kernels = tile_kernels(isa);
   }
-  p.tile_rows = call.m <= p.kernels.rows ? call.m : divide_up(call.m, divide_up(call.m, p.kernels.rows));
+  p.tile_rows = call.m <= p.kernels.rows ? call.m : div_up(call.m, div_up(call.m, p.kernels.rows));
   if (turned) {
     choose_turned_blocks(call, p);
   } else {
@@ -243,9 +240,9 @@ TilePlan make_plan(const GemmCall& call, Isa isa, bool turned) {
 
 }  // namespace
 
-TilePlan make_tile_plan(const GemmCall& call, Isa isa) {
-  const bool turned = has_pair_kernels(isa) && is_bf16(call.a) && is_bf16(call.b) && should_turn(call);
-  return turned ? make_plan(turn(call), isa, true) : make_plan(call, isa, false);
+TilePlan make_tile_plan(const GemmCall& call, bool pairs, Isa isa) {
+  const bool turned = pairs && should_turn(call);
+  return turned ? make_plan(turn(call), true, isa, true) : make_plan(call, pairs, isa, false);
 }
 
 }  // namespace bnns::detail

@@ -1,5 +1,5 @@
-// How a blocked product is cut up (tiles.cc runs it). Everything follows from the shape, the layouts and the tile of
-// the instruction set; never from the number of threads, which only sizes the scratch.
+// How a blocked product is cut up (tile_runner.cc runs it). Everything follows from the shape, the layouts and the tile
+// of the instruction set; never from the number of threads, which only sizes the scratch.
 #pragma once
 
 #include <cstddef>
@@ -39,8 +39,8 @@ struct TilePlan {
   size_t a_ahead = 0, b_ahead = 0, slice_floats = 0, slice_stride = 0, thread_floats = 0;
   size_t threads = 1;
 
-  size_t tiles(size_t rows) const { return divide_up(rows, tile_rows); }
-  size_t panels(size_t columns) const { return divide_up(columns, kernels.columns); }
+  size_t tiles(size_t rows) const { return div_up(rows, tile_rows); }
+  size_t panels(size_t columns) const { return div_up(columns, kernels.columns); }
   size_t floats() const { return a_ahead + b_ahead + slice_floats * slices + thread_floats * threads; }
 };
 
@@ -49,7 +49,20 @@ bool is_plain(const Lens& lens);  // f32 with strides
 // The same product with A and B exchanged; its C is the original's, seen transposed.
 GemmCall turn(const GemmCall& call);
 
-// Of the call, or of turn(call) when the plan says so.
-TilePlan make_tile_plan(const GemmCall& call, Isa isa);
+// Of the call, or of turn(call) when the plan says so. pairs: two bf16 operands on the pair kernels of `isa`.
+TilePlan make_tile_plan(const GemmCall& call, bool pairs, Isa isa);
+
+// `memory` has p.floats() floats.
+void run_tile_plan(const GemmCall& call, const TilePlan& p, float* memory);
+
+// The driver with each of its kernels (tiles.cc).
+bool accepts_amx(const GemmCall& call);
+void run_amx(const GemmCall& call, float* workspace);
+size_t amx_workspace_floats(const GemmCall& call);
+bool accepts_bf16(const GemmCall& call);
+void run_bf16(const GemmCall& call, float* workspace);
+size_t bf16_workspace_floats(const GemmCall& call);
+void run_tiles(const GemmCall& call, float* workspace);
+size_t tiles_workspace_floats(const GemmCall& call);
 
 }  // namespace bnns::detail

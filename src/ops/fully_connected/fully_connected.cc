@@ -64,6 +64,29 @@ FullyConnectedProblem make_fully_connected_problem(const BNNSLayerParametersFull
   return p;
 }
 
+const char* FullyConnectedFilter::implementation(BNNSExtPass pass, size_t batch) const {
+  const FullyConnectedProblem& p = problem_;
+  if (p.integer) return filter_kind_name(kKind);
+  const MatrixOperand x(p.x, nullptr, batch, p.x.sample_stride()), dy(p.y, nullptr, batch, p.y.sample_stride()),
+      w(weights_.tensor(), p.output_axis);
+  // g is dY where there is no activation, else dense f32.
+  const Lens g = p.activation.is_identity()
+                     ? dy.shape()
+                     : strided_lens(nullptr, FloatType::f32, static_cast<ptrdiff_t>(p.outputs), 1);
+  switch (pass) {
+    case BNNSExtPassForward:
+      return gemm_implementation({batch, p.outputs, p.inputs}, x.shape(), w.shape(),
+                                 MatrixResult(p.y, nullptr, batch, p.y.sample_stride()).output());
+    case BNNSExtPassInputGradient:
+      return gemm_implementation({batch, p.inputs, p.outputs}, g, transposed(w.shape()),
+                                 MatrixResult(p.x, nullptr, batch, p.x.sample_stride()).output());
+    case BNNSExtPassWeightsGradient:
+      break;
+  }
+  return gemm_implementation({p.outputs, p.inputs, batch}, transposed(g), transposed(x.shape()),
+                             MatrixResult(p.w, p.output_axis).output());
+}
+
 std::string FullyConnectedProblem::text() const {
   std::string result = std::string(kOp) + " " + type_name(x.type);
   if (w.type != x.type) result += std::string(" w:") + type_name(w.type);

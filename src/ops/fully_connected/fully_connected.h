@@ -37,6 +37,8 @@ class FullyConnectedFilter final : public Filter {
 
   void forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride) override;
   void backward(const BackwardCall& call) override;
+  // That of the product.
+  const char* implementation(BNNSExtPass pass, size_t batch) const override;
   std::string text() const override { return problem_.text(); }
   const Tensor* result() const override { return &problem_.y; }
 

@@ -43,7 +43,7 @@ int BNNSDirectApplyLSTMBatchTrainingCaching(const BNNSLayerParametersLSTM* layer
     const bool drops = training_cache_ptr && problem.dropout > 0;
     const uint32_t seed = drops ? bnns::seed_from_system() : 0;
     bnns::lstm_forward(problem, options, training_cache_ptr, training_cache_capacity, seed);
-    if (timer.active()) timer.finish(problem.text(), problem.B);
+    if (timer.active()) timer.finish(problem.text(), problem.B, bnns::kLstm);
     if (bnns::nan_check_wanted()) check(problem, problem.at.y, "output_desc.data_desc", 1, problem.T, problem.B);
   });
 }
@@ -58,7 +58,7 @@ int BNNSDirectApplyLSTMBatchBackward(const BNNSLayerParametersLSTM* layer_params
     const bnns::LstmProblem problem = bnns::make_lstm_problem(layer_params);
     const bnns::LstmTensors deltas = bnns::make_lstm_gradients(problem, layer_delta_params);
     bnns::lstm_backward(problem, deltas, options, training_cache_ptr, training_cache_capacity);
-    if (timer.active()) timer.finish(problem.text(), problem.B);
+    if (timer.active()) timer.finish(problem.text(), problem.B, bnns::kLstm);
     if (!bnns::nan_check_wanted()) return;
     check(problem, deltas.x, "gradient of input_desc.data_desc", 1, problem.T, problem.B);
     for (const bnns::LstmView& hw : deltas.hw)

@@ -49,7 +49,7 @@ struct DirectMatmul {
   void run(void* workspace) const {
     const CallTimer timer("apply");
     multiply(workspace);
-    if (timer.active()) timer.finish(problem.text(), 1);
+    if (timer.active()) timer.finish(problem.text(), 1, "matmul");
     if (nan_check_wanted())
       check_written(problem.text(), "output", problem.tensor[kSideC], problem.tensor[kSideC].data);
   }

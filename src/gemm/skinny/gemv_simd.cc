@@ -7,7 +7,7 @@
 #include "src/gemm/kernels.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/gemm/gemv_simd.cc"
+#define HWY_TARGET_INCLUDE "src/gemm/skinny/gemv_simd.cc"
 #include <hwy/foreach_target.h>
 // clang-format off
 #include <hwy/highway.h>
@@ -284,7 +284,7 @@ void AxpyBlock(const SkinnyBlock& s) {
   }
 }
 
-// At most kAxpyColumns at a time (skinny.cc), whose sums over a block of the depth wait in L1.
+// At most kAxpyColumns at a time (axpy.cc), whose sums over a block of the depth wait in L1.
 template <class T>
 void AxpyTyped(const SkinnyBlock& s) {
   if (s.depth <= kDepthTerms) return AxpyBlock<T>(s);

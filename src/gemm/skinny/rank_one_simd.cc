@@ -7,7 +7,7 @@
 #include "src/gemm/kernels.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/gemm/update_simd.cc"
+#define HWY_TARGET_INCLUDE "src/gemm/skinny/rank_one_simd.cc"
 #include <hwy/foreach_target.h>
 // clang-format off
 #include <hwy/highway.h>
