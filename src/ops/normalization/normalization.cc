@@ -1,3 +1,5 @@
+// Every check of the layer's parameters, moving statistics, and what a training pass keeps: see normalization.h.
+
 #include "src/ops/normalization/normalization.h"
 
 #include <algorithm>
@@ -8,7 +10,7 @@
 #include "src/core/checked.h"
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
-#include "src/ops/normalization/normalization_kernels.h"
+#include "src/ops/normalization/common/kernels.h"
 #include "src/tensor/elements.h"
 
 namespace bnns {

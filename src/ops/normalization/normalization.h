@@ -8,7 +8,7 @@
 // of a group of a sample; layer: the axes from `axis` on of a sample (0: C,H,W; 1: H,W; 2: W).
 //
 // The first part is what a fused layer calls: parameters, the state of a training pass, both passes, and a forward pass
-// that a first stage feeds block by block. The second part is the stand-alone layer. Kernels: normalization_kernels.h.
+// that a first stage feeds block by block. The second part is the stand-alone layer. Kernels: common/kernels.h.
 #pragma once
 
 #include <atomic>
@@ -64,6 +64,7 @@ class NormalizationParameters {
 
   const Tensor& gamma() const { return gamma_.tensor(); }
   const Tensor& beta() const { return beta_.tensor(); }
+  bool has_affine() const { return gamma_.present() || beta_.present(); }
   // C values each, all from before or all from after any update. A pointer may be NULL, or must be where absent.
   void read_moving(float* mean, float* variance) const noexcept;
   // moving = momentum moving + (1 - momentum) current, for those that are present.
@@ -241,6 +242,7 @@ class NormalizationFilter final : public Filter {
 
   void apply(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride, bool training);
   void apply_backward(const NormalizationBackwardCall& call);
+  const char* implementation(BNNSExtPass pass, size_t batch) const override;
   std::string text() const override { return problem_.text(); }
   const Tensor* result() const override { return &problem_.y; }
 

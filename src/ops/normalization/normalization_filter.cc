@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "src/core/error.h"
-#include "src/ops/normalization/normalization.h"
+#include "src/ops/normalization/implementations.h"
 #include "src/tensor/elements.h"
 #include "src/tensor/overlap.h"
 
@@ -30,6 +30,11 @@ void clear_unless_accumulated(const Tensor& delta) {
 
 NormalizationFilter::NormalizationFilter(const Options& options, const NormalizationProblem& problem)
     : Filter(kKind, options), problem_(problem), parameters_(problem, options), scratch_(options), state_(options) {}
+
+const char* NormalizationFilter::implementation(BNNSExtPass pass, size_t batch) const {
+  const auto name = pass == BNNSExtPassForward ? normalization_forward_name : normalization_backward_name;
+  return batch ? name(problem_, parameters_, batch, options_.n_threads) : filter_kind_name(kKind);
+}
 
 void NormalizationFilter::apply(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride,
                                 bool training) {

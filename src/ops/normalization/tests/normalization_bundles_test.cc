@@ -2,35 +2,10 @@
 // stream past the cache, columns are cut at cache lines. All of it must give the bits of the same sets one by one,
 // which is how they go where channels are padded.
 
-#include "src/ops/normalization/normalization_images.h"
+#include "src/ops/normalization/tests/normalization_images.h"
 
 namespace bnns::testing {
 namespace {
-
-// The pass on images of any form, `threads` at most.
-TrainingResult train_images(NormLayer layer, const Images::Form& form, size_t threads, const std::vector<float>& xs,
-                            const std::vector<float>& dys) {
-  const NormCase& c = layer.c;
-  Images x(c, form, xs), dy(c, form, dys), y(c, form), dx(c, form, Guarded<unsigned char>::Side::begin);
-  layer.parameters.i_desc = x.descriptor(), layer.parameters.o_desc = y.descriptor();
-  layer.parameters.i_desc.data = layer.parameters.o_desc.data = nullptr;
-  layer.options.n_threads = threads;
-  const auto filter = layer.make();
-  const size_t stride = x.batch_stride();
-  TrainingResult r;
-  r.dbeta.resize(c.parameters()), r.dgamma.resize(c.parameters());
-  auto dx_desc = dx.descriptor(), dy_desc = dy.descriptor();
-  auto dbeta = layer.affine_descriptor(r.dbeta.data()), dgamma = layer.affine_descriptor(r.dgamma.data());
-  EXPECT_EQ(BNNSNormalizationFilterApplyBatch(filter.get(), c.N, x.data(), stride, y.data(), stride, true), 0)
-      << BNNSExtLastError();
-  EXPECT_EQ(BNNSNormalizationFilterApplyBackwardBatch(filter.get(), c.N, &dx_desc, stride, y.data(), stride, &dy_desc,
-                                                      stride, &dbeta, &dgamma),
-            0)
-      << BNNSExtLastError();
-  EXPECT_TRUE(y.gaps_untouched() && dx.gaps_untouched()) << c.text();
-  r.y = y.dense(), r.dx = dx.dense();
-  return r;
-}
 
 void expect_same(const TrainingResult& got, const TrainingResult& want, const NormCase& c, const char* what) {
   EXPECT_TRUE(same_bits(got.y, want.y)) << c.text() << " y " << what;

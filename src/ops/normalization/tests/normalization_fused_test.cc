@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "src/ops/normalization/common/kernels.h"
 #include "src/ops/normalization/normalization.h"
-#include "src/ops/normalization/normalization_kernels.h"
 #include "src/ops/normalization/tests/normalization_testing.h"
 
 namespace bnns {

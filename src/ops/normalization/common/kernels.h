@@ -13,7 +13,7 @@ namespace bnns {
 // gradient of 16384 rows of 768 1.24 times as fast, and no faster with fetches to L1.
 inline constexpr size_t kFetchAhead = 4096 / sizeof(float);
 
-// ---- moments: normalization_moments_simd.cc -----------------------------------------------------------------------
+// ---- moments: forward/moments_simd.cc -------------------------------------------------------------------------------
 
 // What is left of the values of a set: their number, and sums about a shift near their mean. Sums about different
 // shifts merge exactly enough: all in double, so that a mean of 1e7 with a deviation of 1e-2 keeps its digits.
@@ -49,8 +49,7 @@ void merge_channel_moments(const float* x, size_t rows, size_t stride, size_t ne
 inline constexpr size_t kColumnRows = 64, kColumns = 64;
 void merge_column_moments(const float* x, size_t rows, size_t stride, size_t columns, MomentSums* sums) noexcept;
 
-// ---- x^ and y: normalization_simd.cc, normalization_rows_simd.cc
-// ------------------------------------------------------------------------------
+// ---- x^ and y: forward/channels_simd.cc, forward/rows_simd.cc -------------------------------------------------------
 
 // x^ = ((x - mean_high) - mean_low) rstd: the mean in two floats, since one would cost digits where mean >> deviation.
 struct SetCoefficients {
@@ -93,7 +92,7 @@ struct ColumnCoefficients {
 };
 void normalize_column_block(const NormalizeBlock& block, const ColumnCoefficients& columns) noexcept;
 
-// ---- sums of g: normalization_sums_simd.cc ------------------------------------------------------------------------
+// ---- sums of g: backward/sums_simd.cc -------------------------------------------------------------------------------
 
 struct GradientBlock {
   const float* dy;
@@ -130,8 +129,7 @@ void add_row_gradient_sums(const GradientBlock& block, const float* gamma, float
 inline constexpr size_t kGradientColumns = 256;
 void add_column_gradient_sums(const GradientBlock& block, GradientSums* sums) noexcept;
 
-// ---- dx: normalization_backward_simd.cc, normalization_backward_rows_simd.cc
-// ---------------------------------------------------------------------------
+// ---- dx: backward/channels_simd.cc, backward/rows_simd.cc -----------------------------------------------------------
 
 // dx = scale g + slope x^ + offset.
 struct GradientCoefficients {

@@ -1,6 +1,6 @@
-// One forward pass by sets; see normalization_forward_pass.h.
+// Forward: what all algorithms share, and sets one after the other; see pass.h.
 
-#include "src/ops/normalization/normalization_forward_pass.h"
+#include "src/ops/normalization/forward/pass.h"
 
 namespace bnns {
 
@@ -19,7 +19,8 @@ ForwardPass::ForwardPass(const NormalizationProblem& problem, NormalizationParam
       lease_(scratch, layout()),
       x_(plan_, call.x_is_dense ? vector_tensor(problem.count(), nullptr) : problem.x, call.x, call.x_stride),
       y_(plan_, problem.y, call.y, call.y_stride),
-      affine_(plan_, parameters, at<float>(affine_at_)) {
+      affine_(plan_, parameters, at<float>(affine_at_)),
+      shape_{plan_, schedule_.split, affine_.gamma != nullptr} {
   x_direct_ = x_.direct({0, 0, 1, 1});
   x_uniform_ = x_.direct({0, 0, 2, 1});
   gather_moments_ = !call.moments && !(moving_mean_wanted_ && moving_variance_wanted_);
@@ -28,13 +29,14 @@ ForwardPass::ForwardPass(const NormalizationProblem& problem, NormalizationParam
   block_columns_ = direct ? plan_.rows() * plan_.row_length : kMomentBlock;
   joined_ = direct && x_.joined() && y_.joined();
   bundle_ = joined_ ? schedule_.bundle : 1;
-  each_row_ = joined_ && plan_.per_element && plan_.segments == 1 && affine_.gamma && gather_moments_ &&
-              plan_.affine_length == plan_.set_columns;
+  shape_.joined = joined_;
+  shape_.gathers = gather_moments_;
+  const bool each_row = accepts_forward_rows(shape_);
   const size_t tensor_bytes = plan_.batch * problem.count() * sizeof(float);
   stream_values_ = values_ && tensor_bytes >= kStreamStateBytes && !plan_.by_columns;
-  const size_t stream_from = !values_                        ? kStreamOutputBytes
-                             : plan_.batch_sets || each_row_ ? kStreamTrainingBytes
-                                                             : kStreamRunBytes;
+  const size_t stream_from = !values_                       ? kStreamOutputBytes
+                             : plan_.batch_sets || each_row ? kStreamTrainingBytes
+                                                            : kStreamRunBytes;
   stream_y_ = tensor_bytes >= stream_from && !separate_activation_ && !plan_.by_columns;
   if (moving_mean_wanted_ || moving_variance_wanted_) {
     parameters.read_moving(moving_mean_wanted_ ? at<float>(moving_at_) : nullptr,
@@ -55,24 +57,7 @@ size_t ForwardPass::layout() {
 }
 
 void ForwardPass::run() {
-  if (plan_.by_columns) {
-    run_columns();
-  } else if (schedule_.split) {
-    run_split();
-  } else {
-    parallel_for(schedule_.tasks, schedule_.threads, [&](size_t task, size_t) {
-      const Range sets = schedule_.sets(plan_, task);
-      if (each_row_) {
-        run_rows(sets);
-      } else if (!plan_.side_by_side()) {
-        for (size_t set = sets.begin; set < sets.end; ++set) run_set(set);
-      }
-      for (size_t set = sets.begin; plan_.side_by_side() && set < sets.end; set += bundle_) {
-        run_bundle({set, std::min(sets.end, set + bundle_)}, schedule_.goes_on(plan_, set + bundle_));
-      }
-      flush();
-    });
-  }
+  (this->*choose(kNormalizationForward, shape_).run)();
   if (update_) update_moving();
   if (call_.state && plan_.batch_sets) {
     std::copy_n(affine_.gamma, plan_.channels, call_.state->gamma());
@@ -180,32 +165,22 @@ void ForwardPass::run_set(size_t set) const {
   for (size_t s = plan_.segments; s-- > 0;) normalize_segment(set, s, set_coefficients);
 }
 
-void ForwardPass::run_rows(Range sets) const {
-  const Rectangle r{sets.begin, 0, sets.size(), plan_.set_columns};
-  float* rstd = call_.state ? call_.state->rstd() + sets.begin : nullptr;
-  normalize_each_row(block(r, x_.read(r, nullptr), y_.target(r, nullptr)), problem_.epsilon, affine_.gamma,
-                     affine_.beta, rstd);
+void ForwardPass::run_sets() const {
+  for_each_task([&](Range sets) {
+    for (size_t set = sets.begin; set < sets.end; ++set) run_set(set);
+  });
 }
 
-void ForwardPass::run_split() const {
-  MomentSums* moments = at<MomentSums>(moments_at_);
-  SetCoefficients* coefficients = at<SetCoefficients>(coefficients_at_);
-  const size_t tasks = plan_.sets * plan_.segments;
-  if (gather_moments_) {
-    parallel_for(tasks, schedule_.threads, [&](size_t task, size_t) {
-      moments[task] = segment_moments(task / plan_.segments, task % plan_.segments);
-    });
-  }
-  for (size_t set = 0; set < plan_.sets; ++set) {
-    MomentSums sums;
-    if (call_.moments) sums = call_.moments[set];
-    for (size_t s = 0; gather_moments_ && s < plan_.segments; ++s) sums.merge(moments[set * plan_.segments + s]);
-    coefficients[set] = finish_set(set, sums);
-  }
-  parallel_for(tasks, schedule_.threads, [&](size_t task, size_t) {
-    normalize_segment(task / plan_.segments, task % plan_.segments, coefficients[task / plan_.segments]);
-    flush();
-  });
+const char* normalization_forward_name(const NormalizationProblem& problem, const NormalizationParameters& parameters,
+                                       size_t batch, size_t n_threads) {
+  const NormalizationPlan plan(problem, batch);
+  const MatrixView x(plan, problem.x, nullptr, problem.x.sample_stride()),
+      y(plan, problem.y, nullptr, problem.y.sample_stride());
+  NormalizationShape shape{plan, Schedule(plan, n_threads, pass_bytes(problem, batch), 1).split,
+                           parameters.has_affine()};
+  shape.joined = x.direct({0, 0, 1, 1}) && y.direct({0, 0, plan.block_rows, 1}) &&
+                 !needs_activation_pass(problem.activation) && x.joined() && y.joined();
+  return find(kNormalizationForward, shape).name;
 }
 
 void normalization_forward(const NormalizationProblem& problem, NormalizationParameters& parameters,

@@ -1,8 +1,8 @@
-// One backward pass by sets; see normalization_gradient.h.
+// Backward: what all algorithms share, and sets one after the other; see pass.h.
 
 #include <cmath>
 
-#include "src/ops/normalization/normalization_gradient.h"
+#include "src/ops/normalization/backward/pass.h"
 
 namespace bnns {
 
@@ -11,6 +11,26 @@ BackwardPass::Views::Views(const NormalizationPlan& plan, const NormalizationPro
     : dy(plan, *call.dy, call.dy->data, call.dy_stride) {
   if (call.y) y = MatrixView(plan, problem.y, call.y, call.y_stride);
   if (call.dx) dx = MatrixView(plan, *call.dx, call.dx->data, call.dx_stride);
+}
+
+bool BackwardPass::Views::direct(const NormalizationPlan& plan, Source source) const {
+  const Rectangle r{0, 0, plan.block_rows, 1};
+  const bool without_y = source == Source::none || source == Source::relu_values;
+  return dy.direct(r) && dx.direct(r) && (without_y || (source == Source::relu && y.direct(r)));
+}
+
+bool BackwardPass::Views::joined(const NormalizationPlan& plan, Source source) const {
+  return direct(plan, source) && dy.joined() && dx.joined() && (source != Source::relu || y.joined());
+}
+
+BackwardPass::Source BackwardPass::source_of(const NormalizationProblem& problem, const NormalizationPlan& plan) {
+  if (problem.activation.is_identity()) return Source::none;
+  if (is_relu(problem.activation)) {
+    // The sign of y without reading it; half floats may have been rounded to 0.
+    const bool told = plan.batch_sets && !plan.by_columns && problem.y.is(BNNSDataTypeFloat32);
+    return told ? Source::relu_values : Source::relu;
+  }
+  return normalization_needs_output(problem) ? Source::output : Source::values;
 }
 
 BackwardPass::BackwardPass(const NormalizationProblem& problem, const NormalizationParameters& parameters,
@@ -27,30 +47,20 @@ BackwardPass::BackwardPass(const NormalizationProblem& problem, const Normalizat
       schedule_(plan_, n_threads, bytes(), 2),
       parameters_wanted_(call.dbeta || call.dgamma),
       stream_(bytes() / 4 >= kStreamGradientBytes && !plan_.by_columns),
-      source_(Source::values),
+      source_(source_of(problem, plan_)),
       scratch_(scratch),
       lease_(scratch, layout(parameters)),
       affine_(plan_, parameters, at<float>(affine_at_)),
-      views_(plan_, problem, call) {
+      views_(plan_, problem, call),
+      shape_{plan_, schedule_.split, affine_.gamma != nullptr} {
   if (plan_.per_element && plan_.groups > 1) {  // short groups: gamma and beta run along the whole sample
     row_plan_.rows_per_sample = 1;
     row_plan_.row_length = problem.count();
   }
-  if (problem.activation.is_identity()) {
-    source_ = Source::none;
-  } else if (is_relu(problem.activation)) {
-    // The sign of y without reading it; half floats may have been rounded to 0.
-    const bool told = plan_.batch_sets && !plan_.by_columns && problem.y.is(BNNSDataTypeFloat32);
-    source_ = told ? Source::relu_values : Source::relu;
-  } else if (normalization_needs_output(problem)) {
-    source_ = Source::output;
-  }
-  const Rectangle r{0, 0, plan_.block_rows, 1};
-  const bool without_y = source_ == Source::none || source_ == Source::relu_values;
-  const bool direct =
-      views_.dy.direct(r) && views_.dx.direct(r) && (without_y || (source_ == Source::relu && views_.y.direct(r)));
-  block_columns_ = direct ? plan_.rows() * plan_.row_length : kMomentBlock;
-  joined_ = direct && views_.dy.joined() && views_.dx.joined() && (without_y || views_.y.joined());
+  block_columns_ = views_.direct(plan_, source_) ? plan_.rows() * plan_.row_length : kMomentBlock;
+  joined_ = views_.joined(plan_, source_);
+  shape_.joined = joined_;
+  shape_.wants_parameters = parameters_wanted_;
   bundle_ = joined_ ? schedule_.bundle : 1;
   may_shift_ = source_ == Source::none && !plan_.per_element && !plan_.grouped() && !plan_.by_columns &&
                plan_.set_count() >= kLeastShifted && plan_.set_columns >= kNeighbours;
@@ -66,15 +76,13 @@ size_t BackwardPass::layout(const NormalizationParameters& parameters) {
 }
 
 void BackwardPass::run() const {
-  if (plan_.by_columns) {
-    run_columns();
-  } else if (plan_.per_element && parameters_wanted_ && plan_.affine_length <= kRowSums) {
-    run_rows();
-  } else {
-    if (plan_.per_element && parameters_wanted_) run_parameters();  // before dx, which may overwrite dy
-    if (call_.dx || !plan_.per_element) run_sets();
-  }
+  (this->*choose(kNormalizationBackward, shape_).run)();
   if (parameters_wanted_ && !plan_.per_element) write_channel_sums();
+}
+
+bool BackwardPass::begin_sets() const {
+  if (plan_.per_element && parameters_wanted_) run_parameters();  // before dx, which may overwrite dy
+  return call_.dx || !plan_.per_element;
 }
 
 // ---- g ------------------------------------------------------------------------------------------------------------
@@ -224,7 +232,6 @@ void BackwardPass::write_segment(size_t set, size_t segment, GradientCoefficient
 }
 
 void BackwardPass::run_set(size_t set) const {
-  if (plan_.grouped() && plan_.pieces == 1 && joined_) return run_group(set);
   SetSums sums(*this, set);
   for (size_t s = 0; s < plan_.segments; ++s) {
     const GradientSums part = segment_sums(set, s);
@@ -236,35 +243,24 @@ void BackwardPass::run_set(size_t set) const {
 }
 
 void BackwardPass::run_sets() const {
-  if (schedule_.split) return run_split();
-  parallel_for(schedule_.tasks, schedule_.threads, [&](size_t task, size_t) {
-    const Range sets = schedule_.sets(plan_, task);
-    if (!plan_.side_by_side()) {
-      for (size_t set = sets.begin; set < sets.end; ++set) run_set(set);
-    }
-    for (size_t set = sets.begin; plan_.side_by_side() && set < sets.end; set += bundle_) {
-      run_bundle({set, std::min(sets.end, set + bundle_)}, schedule_.goes_on(plan_, set + bundle_));
-    }
-    if (stream_) hwy::FlushStream();
+  for_each_task([&](Range sets) {
+    for (size_t set = sets.begin; set < sets.end; ++set) run_set(set);
   });
 }
 
-void BackwardPass::run_split() const {
-  GradientSums* table = at<GradientSums>(table_at_);
-  GradientCoefficients* numbers = at<GradientCoefficients>(coefficients_at_);
-  const size_t tasks = plan_.sets * plan_.segments;
-  parallel_for(tasks, schedule_.threads,
-               [&](size_t task, size_t) { table[task] = segment_sums(task / plan_.segments, task % plan_.segments); });
-  for (size_t set = 0; set < plan_.sets; ++set) {
-    SetSums sums(*this, set);
-    for (size_t s = 0; s < plan_.segments; ++s) sums.add(s, table[set * plan_.segments + s]);
-    numbers[set] = sums.finish();
-  }
-  if (!call_.dx) return;
-  parallel_for(tasks, schedule_.threads, [&](size_t task, size_t) {
-    write_segment(task / plan_.segments, task % plan_.segments, numbers[task / plan_.segments]);
-    if (stream_) hwy::FlushStream();
-  });
+const char* normalization_backward_name(const NormalizationProblem& problem, const NormalizationParameters& parameters,
+                                        size_t batch, size_t n_threads) {
+  const NormalizationPlan plan(problem, batch, true);
+  NormalizationBackward call;
+  call.dy = &problem.y, call.dy_stride = problem.y.sample_stride();
+  call.dx = &problem.x, call.dx_stride = problem.x.sample_stride();
+  NormalizationShape shape{plan, Schedule(plan, n_threads, pass_bytes(problem, batch), 2).split,
+                           parameters.has_affine()};
+  BackwardPass::Views views(plan, problem, call);
+  views.y = views.dy;
+  shape.joined = views.joined(plan, BackwardPass::source_of(problem, plan));
+  shape.wants_parameters = true;
+  return find(kNormalizationBackward, shape).name;
 }
 
 void normalization_backward(const NormalizationProblem& problem, const NormalizationParameters& parameters,

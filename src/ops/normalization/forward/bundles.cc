@@ -1,8 +1,20 @@
-// Forward over sets side by side, channels of a group, and columns; see normalization_forward_pass.h.
+// Forward over sets that lie side by side, and over the channels of a group; see pass.h.
 
-#include "src/ops/normalization/normalization_forward_pass.h"
+#include "src/ops/normalization/forward/pass.h"
 
 namespace bnns {
+
+bool accepts_forward_bundles(const NormalizationShape& shape) {
+  return shape.plan.side_by_side();
+}
+
+void ForwardPass::run_bundles() const {
+  for_each_task([&](Range sets) {
+    for (size_t set = sets.begin; set < sets.end; set += bundle_) {
+      run_bundle({set, std::min(sets.end, set + bundle_)}, schedule_.goes_on(plan_, set + bundle_));
+    }
+  });
+}
 
 // Sets side by side, more than one only where everything is in place.
 void ForwardPass::run_bundle(Range sets, bool more) const {
@@ -56,49 +68,6 @@ void ForwardPass::normalize_group(size_t set, const Rectangle& segment, const Se
     }
     const Rectangle r{first, 0, 1, rows * plan_.plane};
     normalize_channel_block(block(r, second_read(r, x_room), y_.target(r, y_room)), plan_.plane, numbers);
-  }
-}
-
-// ---- columns ------------------------------------------------------------------------------------------------------
-
-void ForwardPass::run_columns() const {
-  for_each_column_run(plan_, static_cast<const float*>(call_.y), n_threads_, bytes(),
-                      [&](size_t first, size_t channels) { run_channels(first, channels); });
-}
-
-void ForwardPass::run_channels(size_t first_channel, size_t channels) const {
-  const size_t plane = plan_.plane, columns = channels * plane;
-  float x_room[kColumnRows * kColumns], y_room[kColumnRows * kColumns];
-  const auto rows_at = [&](size_t row) {
-    return Rectangle{row, first_channel * plane, std::min(kColumnRows, plan_.batch - row), columns};
-  };
-  MomentSums sums[kColumns];
-  for (size_t row = 0; gather_moments_ && row < plan_.batch; row += kColumnRows) {
-    const Rectangle r = rows_at(row);
-    const ConstMatrix x = first_read(r, x_room);
-    merge_column_moments(x.data, r.rows, x.stride, columns, sums);
-  }
-  ColumnCoefficients numbers;
-  for (size_t c = 0; c < channels; ++c) {
-    const size_t channel = first_channel + c;
-    MomentSums total;
-    if (call_.moments) total = call_.moments[channel];
-    for (size_t p = 0; gather_moments_ && p < plane; ++p) total.merge(sums[c * plane + p]);
-    const SetCoefficients set = finish_set(channel, total);
-    for (size_t j = c * plane; j < (c + 1) * plane; ++j) {
-      numbers.mean_high[j] = set.mean_high;
-      numbers.mean_low[j] = set.mean_low;
-      numbers.rstd[j] = set.rstd;
-      numbers.gamma[j] = affine_.gamma[channel];
-      numbers.beta[j] = affine_.beta[channel];
-    }
-  }
-  for (size_t row = 0; row < plan_.batch; row += kColumnRows) {
-    const Rectangle r = rows_at(row);
-    const ConstMatrix x = second_read(r, x_room);
-    const Matrix y = y_.target(r, y_room);
-    normalize_column_block(block(r, x, y), numbers);
-    finish_block(r, y);
   }
 }
 

@@ -1,17 +1,22 @@
-// One backward pass, as the files of this operator share it.
+// One backward pass, as the files of this folder share it.
 //
-// g = dy act' block by block, the sums of a set, dx, and the gradients of beta and gamma. Ways through a pass:
+// g = dy act' block by block, the sums of a set, dx, and the gradients of beta and gamma. Algorithms, those of
+// kNormalizationBackward:
+//   columns   batch normalization of short planes: kColumns neighbouring values of every sample
+//   rows      gamma and beta along the row (layer, short groups), up to kRowSums values: sums, dx, and dbeta and
+//   dgamma,
+//             which are sums over rows, from reading once. For longer rows, others make these sums in a pass of their
+//             own
+//   split     segment by segment, where sets are few and long
+//   bundles   neighbouring sets that lie side by side, together
+//   groups    the same for the channels of a group
 //   sets      sums of g and g x^, then dx, set by set while dy and x^ are in cache; dbeta and dgamma come from the same
 //             sums where a channel has one pair of gamma and beta (batch, instance, group)
-//   bundles   neighbouring sets that lie side by side, and channels of a group, together
-//   columns   batch normalization of short planes: the same for kColumns neighbouring values of every sample
-//   rows      gamma and beta along the row (layer, short groups): dbeta and dgamma are sums over rows. Rows up to
-//             kRowSums values are read once: sums, dx and these sums together; longer ones in a pass of their own.
 #pragma once
 
 #include <hwy/cache_control.h>
 
-#include "src/ops/normalization/normalization_plan.h"
+#include "src/ops/normalization/implementations.h"
 
 namespace bnns {
 
@@ -43,16 +48,41 @@ class BackwardPass {
                size_t n_threads);
   void run() const;
 
+  void run_columns() const;
+  void run_rows() const;
+  void run_split() const;
+  void run_bundles() const;
+  void run_groups() const;
+  void run_sets() const;
+
  private:
   enum class Source { none, relu, relu_values, output, values };  // where act' comes from
+  friend const char* normalization_backward_name(const NormalizationProblem&, const NormalizationParameters&, size_t,
+                                                 size_t);
+  static Source source_of(const NormalizationProblem& problem, const NormalizationPlan& plan);
   class SetSums;
+
+  // For algorithms that sum nothing along rows: dbeta and dgamma of rows first. Whether anything is left to do.
+  bool begin_sets() const;
+  // Runs body(sets) on all threads, behind begin_sets().
+  template <class Body>
+  void for_each_task(Body&& body) const {
+    if (!begin_sets()) return;
+    parallel_for(schedule_.tasks, schedule_.threads, [&](size_t task, size_t) {
+      body(schedule_.sets(plan_, task));
+      if (stream_) hwy::FlushStream();
+    });
+  }
 
   struct Views {
     MatrixView dy, y, dx;
     Views(const NormalizationPlan& plan, const NormalizationProblem& problem, const NormalizationBackward& call);
+    // Whether a block is read and written in place, and neighbouring sets with it.
+    bool direct(const NormalizationPlan& plan, Source source) const;
+    bool joined(const NormalizationPlan& plan, Source source) const;
   };
 
-  size_t bytes() const { return 4 * plan_.batch * problem_.count() * sizeof(float); }
+  size_t bytes() const { return pass_bytes(problem_, plan_.batch); }
   bool keeps_table() const {
     return schedule_.split || (parameters_wanted_ && !plan_.per_element && !plan_.batch_sets);
   }
@@ -81,7 +111,7 @@ class BackwardPass {
   GradientTarget target(const Rectangle& r, float* room) const;
   void finish_block(const Rectangle& r, const GradientTarget& to) const;
 
-  // normalization_backward.cc: blocks and sets
+  // sets.cc
   GradientCoefficients coefficients(size_t set, double h, double hx) const;
   void add_sums(size_t set, const Rectangle& r, float shift, Rooms* rooms, GradientSums* sums) const;
   GradientSums segment_sums(size_t set, size_t segment) const;
@@ -89,20 +119,16 @@ class BackwardPass {
   void write_block(const Rectangle& r, const GradientBlock& block, const BlockAffine& affine,
                    GradientCoefficients numbers, float* room) const;
   void run_set(size_t set) const;
-  void run_sets() const;
-  void run_split() const;
 
-  // normalization_backward_bundles.cc: sets side by side, groups, columns
+  // bundles.cc, groups.cc, columns.cc
   void run_bundle(Range sets, bool more) const;
   void run_group(size_t set) const;
-  void run_columns() const;
   void run_channels(size_t first_channel, size_t channels) const;
 
-  // normalization_backward_rows.cc: dbeta and dgamma
+  // rows.cc: dbeta and dgamma
   void write_deltas(size_t first, size_t n, const GradientSums* sums) const;
   void write_row_deltas(size_t first, size_t n, const double* partial, size_t parts, size_t length) const;
   void write_channel_sums() const;
-  void run_rows() const;
   void run_row(size_t set, float* sum_g, float* sum_gx) const;
   void run_parameters() const;
   void sum_rows(const Views& views, size_t column, size_t columns, Range rows, GradientSums* sums) const;
@@ -123,6 +149,7 @@ class BackwardPass {
   ScratchShelf::Lease lease_;
   Affine affine_;
   Views views_;
+  NormalizationShape shape_;
 };
 
 // What the segments of a set sum up to: its coefficients, and its part of dbeta and dgamma.

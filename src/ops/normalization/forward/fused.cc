@@ -1,7 +1,7 @@
 // NormalizationPass: slots for the moments of a first stage's blocks, and inference that needs none.
 
 #include "src/core/checked.h"
-#include "src/ops/normalization/normalization_plan.h"
+#include "src/ops/normalization/common/plan.h"
 
 namespace bnns {
 

@@ -1,8 +1,12 @@
-// dbeta and dgamma: sums that many rows share; see normalization_gradient.h.
+// Backward over rows, and dbeta and dgamma: sums that many rows share; see pass.h.
 
-#include "src/ops/normalization/normalization_gradient.h"
+#include "src/ops/normalization/backward/pass.h"
 
 namespace bnns {
+
+bool accepts_backward_rows(const NormalizationShape& shape) {
+  return shape.plan.per_element && shape.wants_parameters && shape.plan.affine_length <= kRowSums;
+}
 
 // Elements [first, first + n) of both gradients, n <= kGradientColumns.
 void BackwardPass::write_deltas(size_t first, size_t n, const GradientSums* sums) const {

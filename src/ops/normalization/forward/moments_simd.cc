@@ -1,13 +1,13 @@
-// Moments of blocks and of columns: sums about a shift, see normalization_moments-inl.h.
+// Moments of blocks and of columns: sums about a shift, see moments-inl.h.
 
-#include "src/ops/normalization/normalization_kernels.h"
+#include "src/ops/normalization/common/kernels.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/ops/normalization/normalization_moments_simd.cc"
+#define HWY_TARGET_INCLUDE "src/ops/normalization/forward/moments_simd.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "src/ops/normalization/normalization_moments-inl.h"
+#include "src/ops/normalization/forward/moments-inl.h"
 #include "src/simd/dispatch.h"
 #include "src/simd/loops-inl.h"
 

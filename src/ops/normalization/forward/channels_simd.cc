@@ -3,14 +3,14 @@
 // Three kernels share the loop; they differ in where the numbers of a column come from: one set and channel for the
 // block, one set with gamma and beta along the row, everything per column. Body and tail run the same vector code.
 
-#include "src/ops/normalization/normalization_kernels.h"
+#include "src/ops/normalization/common/kernels.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/ops/normalization/normalization_simd.cc"
+#define HWY_TARGET_INCLUDE "src/ops/normalization/forward/channels_simd.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "src/ops/normalization/normalization_values-inl.h"
+#include "src/ops/normalization/forward/values-inl.h"
 #include "src/simd/dispatch.h"
 #include "src/simd/loops-inl.h"
 

@@ -10,7 +10,7 @@
 
 #include <hwy/highway.h>
 
-#include "src/ops/normalization/normalization_kernels.h"
+#include "src/ops/normalization/common/kernels.h"
 #include "src/simd/loops-inl.h"
 
 HWY_BEFORE_NAMESPACE();

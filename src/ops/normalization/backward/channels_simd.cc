@@ -1,16 +1,16 @@
 // Backward: dx = scale g + slope x^ + offset.
 //
-// Three kernels share the loop, as in normalization_simd.cc: numbers per channel, gamma along the row, everything per
-// column.
+// Three kernels share the loop, as in forward/channels_simd.cc: numbers per channel, gamma along the row, everything
+// per column.
 
-#include "src/ops/normalization/normalization_kernels.h"
+#include "src/ops/normalization/common/kernels.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/ops/normalization/normalization_backward_simd.cc"
+#define HWY_TARGET_INCLUDE "src/ops/normalization/backward/channels_simd.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "src/ops/normalization/normalization_gradient-inl.h"
+#include "src/ops/normalization/backward/gradient-inl.h"
 #include "src/simd/dispatch.h"
 #include "src/simd/loops-inl.h"
 
@@ -18,8 +18,8 @@ HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// What multiplies g, multiplies x^, and is added, for the vector at i. As PerChannel of normalization_simd.cc; kMask: g
-// is dy until gamma x^ + beta has told where ReLU was 0.
+// What multiplies g, multiplies x^, and is added, for the vector at i. As PerChannel of forward/channels_simd.cc;
+// kMask: g is dy until gamma x^ + beta has told where ReLU was 0.
 template <bool kMask, class D>
 struct PerChannelGradient {
   D d;

@@ -1,13 +1,13 @@
 // Backward: the sums of g and g x^ over a block, in f32; blocks are short and go to double in between.
 
-#include "src/ops/normalization/normalization_kernels.h"
+#include "src/ops/normalization/common/kernels.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/ops/normalization/normalization_sums_simd.cc"
+#define HWY_TARGET_INCLUDE "src/ops/normalization/backward/sums_simd.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "src/ops/normalization/normalization_gradient-inl.h"
+#include "src/ops/normalization/backward/gradient-inl.h"
 #include "src/simd/dispatch.h"
 #include "src/simd/loops-inl.h"
 

@@ -1,4 +1,6 @@
-#include "src/ops/normalization/normalization_plan.h"
+// How a batch splits into sets, tasks and blocks, and operands of any layout as matrices: see plan.h.
+
+#include "src/ops/normalization/common/plan.h"
 
 #include <numeric>
 

@@ -1,14 +1,14 @@
 // Backward over rows that are sets of their own (layer normalization): sums and dx in one go, the sums of the next row
-// while dx of one is written, as in normalization_rows_simd.cc.
+// while dx of one is written, as in forward/rows_simd.cc.
 
-#include "src/ops/normalization/normalization_kernels.h"
+#include "src/ops/normalization/common/kernels.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/ops/normalization/normalization_backward_rows_simd.cc"
+#define HWY_TARGET_INCLUDE "src/ops/normalization/backward/rows_simd.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "src/ops/normalization/normalization_gradient-inl.h"
+#include "src/ops/normalization/backward/gradient-inl.h"
 #include "src/simd/dispatch.h"
 #include "src/simd/loops-inl.h"
 

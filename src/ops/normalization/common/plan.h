@@ -19,8 +19,8 @@
 
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
+#include "src/ops/normalization/common/kernels.h"
 #include "src/ops/normalization/normalization.h"
-#include "src/ops/normalization/normalization_kernels.h"
 #include "src/tensor/elements.h"
 
 namespace bnns {
@@ -42,6 +42,11 @@ inline constexpr size_t kStreamOutputBytes = size_t{8} << 20;  // inference
 inline constexpr size_t kStreamTrainingBytes = size_t{3} << 20;
 inline constexpr size_t kStreamRunBytes = size_t{32} << 20;
 inline constexpr size_t kStreamGradientBytes = size_t{1} << 20;
+
+// What a pass reads and writes, as a measure of its work.
+inline size_t pass_bytes(const NormalizationProblem& problem, size_t batch) {
+  return 4 * batch * problem.count() * sizeof(float);
+}
 
 struct Rectangle {
   size_t row, column, rows, columns;

@@ -4,15 +4,15 @@
 // all along, and the divisions and the root of a row have a whole row's time. 512 rows of 768 from memory, two cores of
 // a Zen 4: 1.2 times as fast as row by row.
 
-#include "src/ops/normalization/normalization_kernels.h"
+#include "src/ops/normalization/common/kernels.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/ops/normalization/normalization_rows_simd.cc"
+#define HWY_TARGET_INCLUDE "src/ops/normalization/forward/rows_simd.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "src/ops/normalization/normalization_moments-inl.h"
-#include "src/ops/normalization/normalization_values-inl.h"
+#include "src/ops/normalization/forward/moments-inl.h"
+#include "src/ops/normalization/forward/values-inl.h"
 #include "src/simd/dispatch.h"
 #include "src/simd/loops-inl.h"
 

@@ -1,14 +1,15 @@
-// One forward pass, as the files of this operator share it: the sums of a set, its coefficients, then x^ and y, while
-// its values are in cache.
-//   sets      one after the other, or segment by segment where they are few and long
-//   bundles   neighbouring sets that lie side by side, together
-//   rows      layer normalization: a few rows at a time
+// One forward pass, as the files of this folder share it: the sums of a set, its coefficients, then x^ and y, while
+// its values are in cache. Training and inference take the same algorithms, those of kNormalizationForward:
 //   columns   batch normalization of short planes: kColumns neighbouring values of every sample
+//   split     segment by segment, where sets are few and long
+//   rows      layer normalization: a few rows at a time
+//   bundles   neighbouring sets that lie side by side, together
+//   sets      one after the other
 #pragma once
 
 #include <hwy/cache_control.h>
 
-#include "src/ops/normalization/normalization_plan.h"
+#include "src/ops/normalization/implementations.h"
 
 namespace bnns {
 
@@ -18,11 +19,25 @@ class ForwardPass {
               const NormalizationForward& call, ScratchShelf& scratch, size_t n_threads);
   void run();
 
+  void run_columns() const;
+  void run_split() const;
+  void run_rows() const;
+  void run_bundles() const;
+  void run_sets() const;
+
  private:
+  // Runs body(sets) on all threads.
+  template <class Body>
+  void for_each_task(Body&& body) const {
+    parallel_for(schedule_.tasks, schedule_.threads, [&](size_t task, size_t) {
+      body(schedule_.sets(plan_, task));
+      flush();
+    });
+  }
   void flush() const {
     if (stream_values_ || stream_y_) hwy::FlushStream();
   }
-  size_t bytes() const { return 4 * plan_.batch * problem_.count() * sizeof(float); }
+  size_t bytes() const { return pass_bytes(problem_, plan_.batch); }
   template <class T>
   T* at(size_t offset) const {
     return reinterpret_cast<T*>(lease_.as<char>() + offset);
@@ -59,7 +74,7 @@ class ForwardPass {
 
   size_t layout();
 
-  // normalization_forward.cc: blocks and sets
+  // sets.cc
   MomentSums segment_moments(size_t set, size_t segment) const;
   SetCoefficients finish_set(size_t set, const MomentSums& sums) const;
   NormalizeBlock block(const Rectangle& r, const ConstMatrix& x, const Matrix& y) const;
@@ -67,15 +82,12 @@ class ForwardPass {
                  float* y_room) const;
   void normalize_segment(size_t set, size_t segment, const SetCoefficients& set_coefficients) const;
   void run_set(size_t set) const;
-  void run_rows(Range sets) const;
-  void run_split() const;
   void update_moving() const;
 
-  // normalization_forward_bundles.cc: sets side by side, groups, columns
+  // bundles.cc, columns.cc
   void normalize_group(size_t set, const Rectangle& segment, const SetCoefficients& set_coefficients, float* x_room,
                        float* y_room) const;
   void run_bundle(Range sets, bool more) const;
-  void run_columns() const;
   void run_channels(size_t first_channel, size_t channels) const;
 
   const NormalizationProblem& problem_;
@@ -91,7 +103,8 @@ class ForwardPass {
   ScratchShelf::Lease lease_;
   MatrixView x_, y_;
   Affine affine_;
-  bool joined_, each_row_, x_direct_, x_uniform_, gather_moments_, separate_activation_, stream_values_, stream_y_;
+  NormalizationShape shape_;
+  bool joined_, x_direct_, x_uniform_, gather_moments_, separate_activation_, stream_values_, stream_y_;
 };
 
 }  // namespace bnns
