@@ -26,12 +26,13 @@ import report
 
 def load(path):
     lib = ctypes.CDLL(path)
-    for name in ("bench_rows", "bench_machine", "bench_case", "bench_limits"):
+    for name in ("bench_rows", "bench_machine", "bench_case", "bench_limits", "bench_implementation"):
         getattr(lib, name).restype = ctypes.c_char_p
     lib.bench_limits.argtypes = [ctypes.c_size_t]
     lib.bench_open.restype = ctypes.c_void_p
     lib.bench_open.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
-    lib.bench_close.argtypes = lib.bench_case.argtypes = lib.bench_warm.argtypes = [ctypes.c_void_p]
+    for name in ("bench_close", "bench_case", "bench_warm", "bench_implementation"):
+        getattr(lib, name).argtypes = [ctypes.c_void_p]
     lib.bench_time.restype = lib.bench_difference.restype = ctypes.c_double
     lib.bench_time.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t]
     lib.bench_difference.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
@@ -61,7 +62,9 @@ class Bench:
             sets = self.torch_sets(info)
             loss = self.third_loss(row, sets)
             lib.bench_warm(case)
-            return self.contest(row, threads, case, info, sets, loss)
+            result = self.contest(row, threads, case, info, sets, loss)
+            result["implementation"] = json.loads(lib.bench_implementation(case))  # last: a step trains
+            return result
         finally:
             lib.bench_close(case)
 
@@ -175,8 +178,8 @@ class Bench:
         out["tensor_mb"] = row["attributes"].get("tensor_bytes", row["bytes"]) / 1e6
         if "ours f32" in times:
             out["ratio_own_f32"] = statistics.median(f / o for f, o in zip(times["ours f32"], ours))
-        if info["implementation"]:
-            out["implementation"] = info["implementation"]
+        if info["peer_implementation"]:
+            out["peer_implementation"] = info["peer_implementation"]
         return out
 
 

@@ -36,7 +36,7 @@ def heading(m):
                        for n, v in m["limits"].items())
     return (f"{m['cpu']}, {m['cores']} cores, {m['isa']}; oneDNN {m.get('oneDNN', 'not here')}, PyTorch "
             f"{m['PyTorch'] or 'not here'}; limits: {limits}\n"
-            f"{'family':16} {'what':58} {'ms':>9} {'limit':>6}  peer, its ms, ratio (above 1: ours is faster); others' ms")
+            f"{'family':16} {'what':58} {'ms':>9} {'limit':>6}  peer, its ms, ratio (above 1: ours is faster); others' ms; implementation")
 
 
 def line(r):
@@ -45,7 +45,8 @@ def line(r):
     peer = f"{r['peer']} {r['peer_ms']:.4g} {r['ratio']:.2f}" if r["peer"] else "no peer"
     others = "; ".join(f"{n} {ms:.4g}" for n, ms in r["others_ms"].items())
     memory = f"; peak MB {r['memory_mb']:.0f}, {r.get('peer_memory_mb') or 0:.0f}" if r.get("memory_mb") is not None else ""
-    return f"{r['family']:16} {what:58} {r['ms']:9.4g} {share}  {peer}{'; ' + others if others else ''}{memory}"
+    return (f"{r['family']:16} {what:58} {r['ms']:9.4g} {share}  {peer}{'; ' + others if others else ''}{memory}"
+            + (f"; {r['implementation']}" if r.get("implementation") else ""))
 
 
 def mean(values):
@@ -109,16 +110,17 @@ def short_table(results, cores):
 
 
 def table(results):
-    out = ["| family | what | threads | ms | of the limit | peer | its ms | ratio | others, ms |",
-           "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    out = ["| family | what | threads | ms | of the limit | peer | its ms | ratio | others, ms | implementation |",
+           "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for r in results:
+        names = r.get("implementation", "").replace("+", " + ")
         share = f"{100 * r['limit_share']:.0f} %" if r["limit_share"] else ""
         peer = f"{r['peer']} | {r['peer_ms']:.4g} | {r['ratio']:.2f}" if r["peer"] else " | | "
         others = "; ".join(f"{n} {ms:.4g}" for n, ms in r["others_ms"].items())
         if r.get("memory_mb") is not None:
             others += f"peak memory {r['memory_mb']:.0f} MB, PyTorch {r.get('peer_memory_mb') or 0:.0f} MB"
         out.append(f"| {r['family']} | {r['op']}, {r['direction']}, {r['shape']} {r['type']} | {r['threads']} | {r['ms']:.4g} | "
-                   f"{share} | {peer} | {others} |")
+                   f"{share} | {peer} | {others} | {names} |")
     return "\n".join(out)
 
 

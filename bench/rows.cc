@@ -11,6 +11,7 @@
 #include "bench/onednn.h"
 #include "bench/row.h"
 #include "bench/timing.h"
+#include "src/core/implementation.h"
 #include "src/core/isa.h"
 
 #ifdef BNNS_PEER_ONEDNN
@@ -129,7 +130,7 @@ BENCH_API void bench_close(void* open) {
   delete static_cast<Open*>(open);
 }
 
-// {"contenders": names, "implementation": oneDNN's, "sets": [{name: [address, type, shape]}]}
+// {"contenders": names, "peer_implementation": oneDNN's, "sets": [{name: [address, type, shape]}]}
 BENCH_API const char* bench_case(void* open) {
   const Case& c = static_cast<Open*>(open)->data;
   nlohmann::json sets = nlohmann::json::array(), names = nlohmann::json::array();
@@ -141,7 +142,17 @@ BENCH_API const char* bench_case(void* open) {
     sets.push_back(arrays);
   }
   for (const Contender& one : c.contenders) names.push_back(one.name);
-  return say({{"contenders", names}, {"implementation", c.implementation}, {"sets", sets}});
+  return say({{"contenders", names}, {"peer_implementation", c.implementation}, {"sets", sets}});
+}
+
+// The algorithms that our call takes, by name, joined by "+"; "" of an operator that has one only. It makes one call.
+BENCH_API const char* bench_implementation(void* open) {
+  Case& c = static_cast<Open*>(open)->data;
+  const bnns::CallRecord record;
+  c.contenders[0].call(c.sets[0]);
+  char names[256] = "";
+  if (record.size()) record.join(names, sizeof names);
+  return say(names);
 }
 
 // Seconds per call of one contender over `calls` calls, after one that warms up.
