@@ -1,3 +1,5 @@
+// Where messages go and what is printed: see log.h.
+
 #include "src/core/log.h"
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// The two tensors of a batched call, checked: see batch_pair.h.
+
 #include "src/filter/batch_pair.h"
 
 #include "src/core/enum_name.h"

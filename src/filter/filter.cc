@@ -1,3 +1,5 @@
+// What filters of all kinds share: names, refusals of calls that are not theirs, handles.
+
 #include "src/filter/filter.h"
 
 namespace bnns {

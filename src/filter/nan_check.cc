@@ -1,3 +1,5 @@
+// The search for NaN and infinity in results: see nan_check.h.
+
 #include "src/filter/nan_check.h"
 
 #include <algorithm>

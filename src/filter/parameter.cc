@@ -1,3 +1,5 @@
+// The private copy of a trained tensor: see parameter.h.
+
 #include "src/filter/parameter.h"
 
 #include <cstring>

@@ -1,3 +1,5 @@
+// The table of the GEMM core: see implementations.h.
+
 #include "src/gemm/implementations.h"
 
 #include "src/gemm/skinny/skinny.h"

@@ -10,7 +10,7 @@
 
 namespace bnns {
 
-// Memory that will be read soon: `rows` pieces of `bytes` bytes, row_bytes apart. Kernels ask for it while they
+// Memory that will be read soon: `rows` pieces of `bytes` bytes, row_bytes apart. Kernels prefetch it while they
 // compute.
 struct Ahead {
   const void* data = nullptr;

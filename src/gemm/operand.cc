@@ -1,3 +1,5 @@
+// Tensors as operands and results of the GEMM core: which are used in place, and copies of the others.
+
 #include "src/gemm/operand.h"
 
 #include <algorithm>

@@ -63,7 +63,7 @@ void PackGather(const Source<T>& s, const PackedBlock& out) {
   }
 }
 
-// Rows of the source that are asked for ahead of their use: with 2 KB rows, 16 KB are on their way.
+// Rows of the source that are prefetched: with 2 KB rows, 16 KB are on their way.
 inline constexpr ptrdiff_t kRowsAhead = 8;
 
 // k outermost: a row of the source is read from end to end, as the prefetchers like it.
@@ -101,8 +101,8 @@ void PackRows(const Source<T>& s, const PackedBlock& out) {
         from += out.tile;
         to += out.panel_stride;
       }
-      // What a caller who packs a tile at a time asks for next, when this one is used up: a line of each of many pages.
-      // To L2: rows that are powers of 2 apart would push each other out of L1.
+      // Prefetches what a caller who packs a tile at a time reads next, when this one is used up: a line of each of
+      // many pages. To L2: rows that are powers of 2 apart would push each other out of L1.
       __builtin_prefetch(from, 0, 2);
       __builtin_prefetch(from + out.tile, 0, 2);
     }

@@ -1,3 +1,5 @@
+// How a blocked product is cut up: blocks, slices, and where each operand is read from (tile_plan.h).
+
 #include "src/gemm/tile_plan.h"
 
 #include <unistd.h>

@@ -40,8 +40,8 @@ inline constexpr size_t kTileRows = 14;
 #endif
 
 // The next panel of B, of 48 KB or more, is wanted when this one is done: L2 is where it can wait. Requests for L1
-// would also hold one of the few fill buffers until memory answers: 32 x 4096 x 4096 takes 13 ms so on two cores of an
-// Emerald Rapids, and 10 this way; Zen 4 does not care.
+// would also hold one of the few fill buffers until memory answers: 32 x 4096 x 4096 takes 13 ms with them on two cores
+// of an Emerald Rapids, and 10 without; Zen 4 does not care.
 HWY_INLINE void FetchToL2(const char* line) {
   __builtin_prefetch(line, 0, 2);
 }
@@ -59,7 +59,7 @@ struct TileArgs {
   size_t c_stride;
   size_t columns;  // valid ones
   bool accumulate, stream;
-  bool fetch_c;  // this tile of C is asked for before the sums begin
+  bool fetch_c;  // this tile of C is prefetched before the sums begin
 
   // The depth is walked in chunks of so many steps. Extra::none: with each of the first, a row of the tile of C that
   // comes next is asked for, or none where next_c is null. All at once, its lines would fill the queue of misses, and B
@@ -67,8 +67,8 @@ struct TileArgs {
   size_t chunk;
   const float* next_c;
 
-  // Extra::prefetch and Extra::copy: step k of chunk i asks for the lines at prefetch + i * chunk_step + k * step, and
-  // `second` bytes further.
+  // Extra::prefetch and Extra::copy: step k of chunk i prefetches the lines at prefetch + i * chunk_step + k * step,
+  // and `second` bytes further.
   const char* prefetch;
   ptrdiff_t chunk_step, step, second;
   float* copy;  // Extra::copy: the panel of B, packed
@@ -257,7 +257,7 @@ void PanelBlock(const GemmBlock& g, TileArgs t) {
   const size_t lines = HWY_MAX(size_t{1}, (g.ahead.bytes + 63) / 64);
   const bool copies = g.b_copy != nullptr && tiles > 1;
   const bool by_rows = !g.b_copy || g.ahead_by_rows;
-  const size_t first = copies ? 1 : 0;                                        // tile that asks for what comes next
+  const size_t first = copies ? 1 : 0;                                        // tile that prefetches what comes next
   const size_t share = (g.ahead.rows + tiles - first - 1) / (tiles - first);  // pieces per tile
   for (size_t i = 0, tile = 0; i < g.rows; i += g.tile_rows, ++tile) {
     const size_t rows = HWY_MIN(g.tile_rows, g.rows - i);

@@ -1,3 +1,5 @@
+// The checks of a fully connected layer, its text, and the algorithm of each pass.
+
 #include "src/ops/fully_connected/fully_connected.h"
 
 #include "src/core/enum_name.h"
