@@ -1,7 +1,7 @@
 // The filters that several entries of the walk run: small, and with results that can be worked by hand.
 #pragma once
 
-#include "tests/api/every_function_test.h"
+#include "tests/api/every_function_testing.h"
 
 namespace bnns::testing {
 

@@ -1,10 +1,10 @@
 // Every function of the C API succeeds on a real case and fails with a reason on a bad one: the walk itself. The cases
 // are in the other files of this name.
 
-#include "tests/api/every_function_test.h"
-
 #include <map>
 #include <string>
+
+#include "tests/api/every_function_testing.h"
 
 namespace bnns::testing {
 namespace {

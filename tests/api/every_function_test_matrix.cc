@@ -1,6 +1,6 @@
 // The walk: calls without a filter: activation, quantizer, matrix products, LSTM.
 
-#include "tests/api/every_function_test.h"
+#include "tests/api/every_function_testing.h"
 
 namespace bnns::testing {
 namespace {

@@ -3,7 +3,7 @@
 // Seed 0 is the key of 16 zero bytes; AES-128 of a block of zeros under it is the published vector
 // 66e94bd4 ef8a2c3b 884cfa59 ca342b2e, so the first four words are known.
 
-#include "tests/api/every_function_test.h"
+#include "tests/api/every_function_testing.h"
 
 namespace bnns::testing {
 namespace {

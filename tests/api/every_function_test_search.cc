@@ -1,6 +1,6 @@
 // The walk: reduction, embedding, top-K, crop-resize.
 
-#include "tests/api/every_function_test.h"
+#include "tests/api/every_function_testing.h"
 
 namespace bnns::testing {
 namespace {

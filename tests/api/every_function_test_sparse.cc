@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "tests/api/every_function_test.h"
+#include "tests/api/every_function_testing.h"
 
 namespace bnns::testing {
 namespace {

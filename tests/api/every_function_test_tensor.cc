@@ -1,6 +1,6 @@
 // The walk: calls without a filter that copy, compare, repeat, gather and scatter.
 
-#include "tests/api/every_function_test.h"
+#include "tests/api/every_function_testing.h"
 
 namespace bnns::testing {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tests/overlay/overlay_fused_cases.h"
+#include "tests/overlay/overlay_fused_testing.h"
 
 namespace overlay {
 namespace {

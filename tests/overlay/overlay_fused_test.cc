@@ -1,6 +1,6 @@
 // Fused layers against the C calls, to the bit; labelled calls, absent gradients, refusals.
 
-#include "tests/overlay/overlay_fused_cases.h"
+#include "tests/overlay/overlay_fused_testing.h"
 
 namespace overlay {
 namespace {

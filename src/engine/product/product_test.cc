@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "src/engine/product/product_case.h"
+#include "src/engine/product/product_testing.h"
 
 namespace bnns {
 namespace {

@@ -12,7 +12,7 @@
 #include "src/gemm/bf16.h"
 #include "src/gemm/gemm.h"
 #include "src/gemm/gemm_ref.h"
-#include "src/simd/tests/simd_test_util.h"
+#include "src/simd/tests/simd_testing.h"
 
 namespace bnns {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <functional>
 
-#include "src/ops/arithmetic/arithmetic_cases.h"
+#include "src/ops/arithmetic/arithmetic_testing.h"
 
 namespace bnns::testing {
 namespace {

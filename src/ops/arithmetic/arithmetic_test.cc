@@ -3,7 +3,7 @@
 
 #include <thread>
 
-#include "src/ops/arithmetic/arithmetic_cases.h"
+#include "src/ops/arithmetic/arithmetic_testing.h"
 
 namespace bnns::testing {
 namespace {

@@ -1,6 +1,6 @@
 // Arithmetic: special values at every position of a vector, fused activations, and element types.
 
-#include "src/ops/arithmetic/arithmetic_cases.h"
+#include "src/ops/arithmetic/arithmetic_testing.h"
 
 namespace bnns::testing {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "src/ops/fully_connected/fully_connected_test_layer.h"
+#include "src/ops/fully_connected/fully_connected_testing.h"
 
 namespace bnns {
 namespace {

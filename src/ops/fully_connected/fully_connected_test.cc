@@ -9,7 +9,7 @@
 
 #include "src/core/half.h"
 #include "src/ops/fully_connected/fully_connected_ref.h"
-#include "src/ops/fully_connected/fully_connected_test_layer.h"
+#include "src/ops/fully_connected/fully_connected_testing.h"
 #include "tests/support/testing.h"
 
 namespace bnns {

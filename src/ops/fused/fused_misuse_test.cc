@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/ops/fused/fused_test_layer.h"
+#include "src/ops/fused/fused_testing.h"
 
 namespace bnns {
 namespace {

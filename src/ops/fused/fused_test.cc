@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "src/ops/fused/fused_test_layer.h"
+#include "src/ops/fused/fused_testing.h"
 
 namespace bnns {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/engine/product/product_case.h"
+#include "src/engine/product/product_testing.h"
 
 namespace bnns {
 namespace {

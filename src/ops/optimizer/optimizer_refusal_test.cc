@@ -6,7 +6,7 @@
 #include <functional>
 #include <limits>
 
-#include "src/ops/optimizer/optimizer_cases.h"
+#include "src/ops/optimizer/optimizer_testing.h"
 
 namespace bnns::testing {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <memory>
 
-#include "src/ops/optimizer/optimizer_cases.h"
+#include "src/ops/optimizer/optimizer_testing.h"
 
 namespace bnns::testing {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/ops/random/random.h"
-#include "src/ops/random/random_test_util.h"
+#include "src/ops/random/random_testing.h"
 
 namespace bnns {
 namespace {

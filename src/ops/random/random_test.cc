@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "src/ops/random/random_test_util.h"
+#include "src/ops/random/random_testing.h"
 
 namespace bnns {
 namespace {

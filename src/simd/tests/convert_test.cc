@@ -41,7 +41,7 @@ HWY_AFTER_NAMESPACE();
 #include <vector>
 
 #include "src/simd/convert.h"
-#include "src/simd/tests/simd_test_util.h"
+#include "src/simd/tests/simd_testing.h"
 
 namespace bnns {
 namespace {

@@ -50,7 +50,7 @@ HWY_AFTER_NAMESPACE();
 #include <random>
 #include <vector>
 
-#include "src/simd/tests/simd_test_util.h"
+#include "src/simd/tests/simd_testing.h"
 
 namespace bnns {
 namespace {

@@ -47,7 +47,7 @@ HWY_AFTER_NAMESPACE();
 #include <string>
 #include <vector>
 
-#include "src/simd/tests/simd_test_util.h"
+#include "src/simd/tests/simd_testing.h"
 
 namespace bnns {
 namespace {

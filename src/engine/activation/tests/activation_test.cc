@@ -2,7 +2,7 @@
 // every instruction set, and what holds for all inputs. The layer around them is tested in activation_filter_test.cc.
 
 #include "src/core/error.h"
-#include "src/engine/activation/activation_cases.h"
+#include "src/engine/activation/activation_testing.h"
 #include "tests/support/testing.h"
 
 namespace bnns::testing {

@@ -3,8 +3,8 @@
 #include <thread>
 
 #include "src/core/half.h"
-#include "src/engine/activation/activation_cases.h"
-#include "src/ops/activation/activation_layouts.h"
+#include "src/engine/activation/activation_testing.h"
+#include "src/ops/activation/tests/activation_layouts_testing.h"
 
 namespace bnns::testing {
 namespace {

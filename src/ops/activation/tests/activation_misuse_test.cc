@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "src/ops/activation/activation_layouts.h"
+#include "src/ops/activation/tests/activation_layouts_testing.h"
 
 namespace bnns::testing {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "src/engine/activation/activation_ref.h"
 #include "src/engine/activation/softmax.h"
-#include "src/ops/activation/activation_layouts.h"
+#include "src/ops/activation/tests/activation_layouts_testing.h"
 
 namespace bnns::testing {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "src/engine/activation/activation_ref.h"
-#include "src/ops/activation/activation_layouts.h"
 #include "src/ops/activation/gumbel_noise.h"
+#include "src/ops/activation/tests/activation_layouts_testing.h"
 
 namespace bnns::testing {
 namespace {

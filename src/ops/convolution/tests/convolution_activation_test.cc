@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/engine/activation/activation_cases.h"
+#include "src/engine/activation/activation_testing.h"
 #include "src/ops/convolution/tests/convolution_test_forms.h"
 
 namespace bnns {

@@ -2,7 +2,7 @@
 // stream past the cache, columns are cut at cache lines. All of it must give the bits of the same sets one by one,
 // which is how they go where channels are padded.
 
-#include "src/ops/normalization/tests/normalization_images.h"
+#include "src/ops/normalization/tests/normalization_images_testing.h"
 
 namespace bnns::testing {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/ops/normalization/tests/normalization_images.h"
+#include "src/ops/normalization/tests/normalization_images_testing.h"
 
 namespace bnns {
 namespace {
