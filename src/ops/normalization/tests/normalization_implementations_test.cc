@@ -2,8 +2,8 @@
 // instruction set, with 1, 2, 3 and 7 threads, data against inaccessible pages, dense and padded.
 
 #include "src/ops/normalization/implementations.h"
-#include "src/ops/normalization/tests/normalization_bounds.h"
-#include "src/ops/normalization/tests/normalization_images.h"
+#include "src/ops/normalization/tests/normalization_bounds_testing.h"
+#include "src/ops/normalization/tests/normalization_images_testing.h"
 #include "tests/support/implementations.h"
 
 namespace bnns::testing {

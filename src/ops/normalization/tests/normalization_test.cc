@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/engine/activation/activation.h"
-#include "src/ops/normalization/tests/normalization_bounds.h"
+#include "src/ops/normalization/tests/normalization_bounds_testing.h"
 
 namespace bnns {
 namespace {
