@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "src/core/log.h"
-#include "src/core/minimum_cpu.h"
+#include "src/core/process/minimum_cpu.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "src/core/fork.h"
 #include "src/core/isa.h"
+#include "src/core/process/fork.h"
 
 namespace bnns {
 

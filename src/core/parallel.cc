@@ -10,10 +10,10 @@
 #include <cstdlib>
 #include <new>
 
-#include "src/core/blocked_signals.h"
-#include "src/core/cgroup.h"
-#include "src/core/fork.h"
 #include "src/core/log.h"
+#include "src/core/process/blocked_signals.h"
+#include "src/core/process/cgroup.h"
+#include "src/core/process/fork.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -1,6 +1,6 @@
 // The CPU quota, read from folders that look like those of real systems.
 
-#include "src/core/cgroup.h"
+#include "src/core/process/cgroup.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

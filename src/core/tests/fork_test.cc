@@ -1,6 +1,6 @@
 // ForkMutex: a mutex among threads, and free in a child whose parent held it.
 
-#include "src/core/fork.h"
+#include "src/core/process/fork.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

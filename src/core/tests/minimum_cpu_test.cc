@@ -1,6 +1,6 @@
 // The check at load, with the words of cpuid of CPUs old and new; and, where qemu-user is installed, on an old one.
 
-#include "src/core/minimum_cpu.h"
+#include "src/core/process/minimum_cpu.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

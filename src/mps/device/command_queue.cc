@@ -5,7 +5,7 @@
 #include <iterator>
 #include <system_error>
 
-#include "src/core/blocked_signals.h"
+#include "src/core/process/blocked_signals.h"
 #include "src/mps/device/command_buffer.h"
 #include "src/mps/foundation/guard.h"
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <thread>
 
-#include "src/core/fork.h"
+#include "src/core/process/fork.h"
 #include "src/mps/device/device.h"
 
 namespace bnns::mps {

@@ -12,7 +12,7 @@
 #include <mutex>
 
 #include "src/core/error.h"
-#include "src/core/fork.h"
+#include "src/core/process/fork.h"
 
 namespace bnns::mps {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "MetalPerformanceShaders/MPSNNPadding.hpp"
 #include "src/core/error.h"
-#include "src/core/fork.h"
+#include "src/core/process/fork.h"
 
 namespace bnns::mps {
 

@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "src/core/fork.h"
+#include "src/core/process/fork.h"
 #include "src/mps/device/device_backend.h"
 
 namespace bnns::mps {

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-#include "src/core/fork.h"
+#include "src/core/process/fork.h"
 #include "src/filter/filter.h"
 #include "src/tensor/tensor.h"
 

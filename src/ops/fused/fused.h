@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "src/core/fork.h"
+#include "src/core/process/fork.h"
 #include "src/filter/filter.h"
 #include "src/ops/arithmetic/arithmetic.h"
 #include "src/ops/convolution/convolution.h"

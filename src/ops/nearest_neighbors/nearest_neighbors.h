@@ -10,8 +10,8 @@
 #include <string>
 
 #include "bnns/bnns.h"
-#include "src/core/fork.h"
 #include "src/core/memory.h"
+#include "src/core/process/fork.h"
 
 namespace bnns {
 

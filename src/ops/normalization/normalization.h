@@ -16,9 +16,9 @@
 #include <cstdint>
 #include <string>
 
-#include "src/core/fork.h"
 #include "src/core/memory.h"
 #include "src/core/parallel.h"
+#include "src/core/process/fork.h"
 #include "src/engine/activation/activation.h"
 #include "src/filter/filter.h"
 #include "src/tensor/elements.h"

@@ -15,8 +15,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/core/fork.h"
 #include "src/core/memory.h"
+#include "src/core/process/fork.h"
 #include "src/ops/random/aes.h"
 #include "src/tensor/tensor.h"
 

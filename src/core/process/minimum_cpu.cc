@@ -3,7 +3,7 @@
 // is nothing to fall back to, and no entry point could refuse without running such code itself, so it does what the
 // dynamic loader does with a library that it cannot use: one line and exit status 127. No atexit handler and no buffer
 // of the program is touched: none has run yet.
-#include "src/core/minimum_cpu.h"
+#include "src/core/process/minimum_cpu.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "src/core/cgroup.h"
+#include "src/core/process/cgroup.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "src/core/fork.h"
+#include "src/core/process/fork.h"
 
 #include <linux/futex.h>
 #include <pthread.h>
