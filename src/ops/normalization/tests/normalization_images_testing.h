@@ -76,4 +76,29 @@ class Images {
   Guarded<unsigned char> memory_;
 };
 
+// The pass on images of any form, `threads` at most.
+inline TrainingResult train_images(NormLayer layer, const Images::Form& form, size_t threads,
+                                   const std::vector<float>& xs, const std::vector<float>& dys) {
+  const NormCase& c = layer.c;
+  Images x(c, form, xs), dy(c, form, dys), y(c, form), dx(c, form, Guarded<unsigned char>::Side::begin);
+  layer.parameters.i_desc = x.descriptor(), layer.parameters.o_desc = y.descriptor();
+  layer.parameters.i_desc.data = layer.parameters.o_desc.data = nullptr;
+  layer.options.n_threads = threads;
+  const auto filter = layer.make();
+  const size_t stride = x.batch_stride();
+  TrainingResult r;
+  r.dbeta.resize(c.parameters()), r.dgamma.resize(c.parameters());
+  auto dx_desc = dx.descriptor(), dy_desc = dy.descriptor();
+  auto dbeta = layer.affine_descriptor(r.dbeta.data()), dgamma = layer.affine_descriptor(r.dgamma.data());
+  EXPECT_EQ(BNNSNormalizationFilterApplyBatch(filter.get(), c.N, x.data(), stride, y.data(), stride, true), 0)
+      << BNNSExtLastError();
+  EXPECT_EQ(BNNSNormalizationFilterApplyBackwardBatch(filter.get(), c.N, &dx_desc, stride, y.data(), stride, &dy_desc,
+                                                      stride, &dbeta, &dgamma),
+            0)
+      << BNNSExtLastError();
+  EXPECT_TRUE(y.gaps_untouched() && dx.gaps_untouched()) << c.text();
+  r.y = y.dense(), r.dx = dx.dense();
+  return r;
+}
+
 }  // namespace bnns::testing
