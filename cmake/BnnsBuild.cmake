@@ -1,21 +1,38 @@
 # Compile flags for every target, and the functions that turn a folder into targets.
 
-set(CMAKE_CXX_STANDARD 20)
-set(CMAKE_CXX_STANDARD_REQUIRED ON)
-set(CMAKE_CXX_EXTENSIONS OFF)
-set(CMAKE_C_STANDARD 99)
-set(CMAKE_C_EXTENSIONS OFF)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-if(NOT CMAKE_BUILD_TYPE)
-  set(CMAKE_BUILD_TYPE Release)
+# A project around this one keeps its own settings: what our targets need is set on the targets (bnns_configure_targets).
+# Only on its own does this project choose a build type and a compiler cache.
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release)
+  endif()
+  find_program(BNNS_CCACHE ccache)
 endif()
 
-find_program(BNNS_CCACHE ccache)
-if(BNNS_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${BNNS_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${BNNS_CCACHE})
-endif()
+# bnns_configure_targets(folder): language and position-independent code for all targets of a folder and those below it.
+# The last call of the top CMakeLists.txt, so that no folder has to think of it.
+function(bnns_configure_targets folder)
+  get_directory_property(targets DIRECTORY ${folder} BUILDSYSTEM_TARGETS)
+  foreach(target IN LISTS targets)
+    get_target_property(type ${target} TYPE)
+    if(type MATCHES "INTERFACE_LIBRARY|UTILITY")
+      continue()
+    endif()
+    set_target_properties(${target} PROPERTIES CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF
+      C_STANDARD 99 C_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+    if(BNNS_CCACHE)
+      set_target_properties(${target} PROPERTIES C_COMPILER_LAUNCHER ${BNNS_CCACHE} CXX_COMPILER_LAUNCHER ${BNNS_CCACHE})
+    endif()
+    if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)   # a project around us without one: kernels are optimised
+      target_compile_options(${target} PRIVATE -O3 -DNDEBUG)
+    endif()
+  endforeach()
+  get_directory_property(folders DIRECTORY ${folder} SUBDIRECTORIES)
+  foreach(below IN LISTS folders)
+    bnns_configure_targets(${below})
+  endforeach()
+endfunction()
 
 find_package(Threads REQUIRED)
 find_path(BNNS_HIGHWAY_INCLUDE hwy/highway.h REQUIRED)   # header-only use: we dispatch ourselves
