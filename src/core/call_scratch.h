@@ -5,7 +5,7 @@
 // twice: first only measuring what they would lease, then in one block of that size.
 //
 //   CallScratch::run(shelf, memo, key, [&](CallScratch& scratch) {
-//     CallScratch::Lease room(scratch, bytes);
+//     CallScratch::Lease buffer(scratch, bytes);
 //     if (scratch.measuring()) return;  // after the last lease, before the first write
 //     ...
 //   });

@@ -1,4 +1,4 @@
-// Room for a list that is nearly always short: on the stack up to kInline entries, from the client's allocator beyond.
+// Space for a list that is nearly always short: on the stack up to kInline entries, from the client's allocator beyond.
 #pragma once
 
 #include <cstddef>

@@ -26,12 +26,12 @@ std::optional<Finding> first_not_finite(const Tensor& t, const void* data, size_
   if (!data || !is_float(t.type) || t.layout == BNNSDataLayoutConvolutionWeightsOIHW_Pack32) return {};
   if (stride == 0) stride = t.sample_stride();
   const Elements elements(t);
-  float room[kBlock];
+  float buffer[kBlock];
   for (size_t sample = 0; sample < batch; ++sample) {
     const void* base = element_at(data, t.type, sample * stride);
     for (size_t first = 0; first < t.count; first += kBlock) {
       const size_t n = std::min(kBlock, t.count - first);
-      const float* values = elements.read(base, first, n, room);
+      const float* values = elements.read(base, first, n, buffer);
       for (size_t i = 0; i < n; ++i) {
         if (!std::isfinite(values[i])) return Finding{sample, first + i, values[i]};
       }

@@ -151,7 +151,7 @@ HWY_INLINE hn::Vec<DF> ConvertToFloat(DF df, V v) {
   }
 }
 
-// ConvertFromFloat<T>(df, v): the other way.
+// ConvertFromFloat<T>(df, v): the inverse.
 template <typename T, class DF>
 HWY_INLINE hn::Vec<hn::Rebind<detail::StoredType<T>, DF>> ConvertFromFloat(DF df, hn::Vec<DF> v) {
   const hn::RebindToSigned<DF> di;

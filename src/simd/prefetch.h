@@ -1,4 +1,4 @@
-// Asking for cache lines ahead of their use.
+// Prefetches that compilers do not make by themselves.
 #pragma once
 
 namespace bnns {

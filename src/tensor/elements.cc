@@ -187,9 +187,9 @@ void Elements::for_each_run(size_t first, size_t n, Run&& run) const {
   }
 }
 
-void Elements::gather(const void* base, size_t first, size_t n, float* room) const {
+void Elements::gather(const void* base, size_t first, size_t n, float* buffer) const {
   for_each_run(first, n, [&](size_t at, size_t stride, size_t position, size_t length) {
-    float* to = room + position;
+    float* to = buffer + position;
     if (type_ == BNNSDataTypeFloat32) {
       const float* from = static_cast<const float*>(base) + at;
       if (stride == 1)
@@ -250,12 +250,12 @@ void Elements::accumulate(void* base, size_t first, size_t n, const float* value
     for (size_t i = 0; i < n; ++i) to[i] += values[i];
     return;
   }
-  float room[kBlock];
+  float buffer[kBlock];
   for (size_t done = 0; done < n; done += kBlock) {
     const size_t m = std::min(kBlock, n - done);
-    gather(base, first + done, m, room);
-    for (size_t i = 0; i < m; ++i) room[i] += values[done + i];
-    scatter(base, first + done, m, room);
+    gather(base, first + done, m, buffer);
+    for (size_t i = 0; i < m; ++i) buffer[i] += values[done + i];
+    scatter(base, first + done, m, buffer);
   }
 }
 

@@ -4,11 +4,11 @@
 // block and the tensor. A dense f32 tensor is read and written in place, with no copy.
 //
 //   Elements x(in_tensor), y(out_tensor);
-//   float x_room[kBlock], y_room[kBlock];
+//   float x_buffer[kBlock], y_buffer[kBlock];
 //   for (size_t first = 0; first < n; first += kBlock) {
 //     const size_t m = std::min(kBlock, n - first);
-//     const float* xs = x.read(in, first, m, x_room);     // pointer into the tensor, or x_room
-//     float* ys = y.target(out, first, m, y_room);
+//     const float* xs = x.read(in, first, m, x_buffer);     // pointer into the tensor, or x_buffer
+//     float* ys = y.target(out, first, m, y_buffer);
 //     kernel(xs, ys, m);
 //     y.write(out, first, m, ys);                         // nothing to do when ys is the tensor itself
 //   }
@@ -34,15 +34,15 @@ class Elements {
   size_t count() const { return count_; }
   bool direct() const { return direct_; }  // dense f32: blocks are pointers into the tensor
 
-  // Elements [first, first + n) as f32. base is the sample's first element; room has space for n values.
-  const float* read(const void* base, size_t first, size_t n, float* room) const {
+  // Elements [first, first + n) as f32. base is the sample's first element; buffer has space for n values.
+  const float* read(const void* base, size_t first, size_t n, float* buffer) const {
     if (direct_) return static_cast<const float*>(base) + first;
-    gather(base, first, n, room);
-    return room;
+    gather(base, first, n, buffer);
+    return buffer;
   }
-  // Where a kernel may put elements [first, first + n): the tensor itself, or room.
-  float* target(void* base, size_t first, float* room) const {
-    return direct_ ? static_cast<float*>(base) + first : room;
+  // Where a kernel may put elements [first, first + n): the tensor itself, or buffer.
+  float* target(void* base, size_t first, float* buffer) const {
+    return direct_ ? static_cast<float*>(base) + first : buffer;
   }
   // Brings values to the tensor unless they are there already. Floats round to nearest even; integers by
   // saturate(round(v / scale - bias)); booleans are v != 0.
@@ -57,7 +57,7 @@ class Elements {
   size_t offset(size_t index) const;
 
  private:
-  void gather(const void* base, size_t first, size_t n, float* room) const;
+  void gather(const void* base, size_t first, size_t n, float* buffer) const;
   void scatter(void* base, size_t first, size_t n, const float* values) const;
   template <class Run>
   void for_each_run(size_t first, size_t n, Run&& run) const;

@@ -84,10 +84,10 @@ HWY_INLINE void RowForward(const float* x, float* y, size_t n) {
   if (n == 0) return;
   if (n <= hn::Lanes(hn::ScalableTag<float>())) return ShortRowForward<kLog>(x, y, n);
   const float max = Reduce(x, n, PlainMax(), Itself());
-  HWY_ALIGN float room[kBlockSize];
+  HWY_ALIGN float buffer[kBlockSize];
   double sum = 0;
   ForBlocks(n, [&](size_t i, size_t m) HWY_ATTR {
-    float* e = kLog ? room : y + i;  // the logarithm needs x again, and y may be x
+    float* e = kLog ? buffer : y + i;  // the logarithm needs x again, and y may be x
     ShiftedExp(x + i, max, e, m);
     sum += Reduce(e, m, SumOp(), Itself());
   });

@@ -77,14 +77,14 @@ class RowSum {
   // scratch has scratch_floats(), aligned for double.
   void run(const RowCounter& counter, float* scratch) const {
     double* totals = is_long() ? reinterpret_cast<double*>(scratch) : nullptr;
-    float* room = totals ? scratch + 2 * plan_.from_row : scratch;
-    float* sum_room = room + plan_.from_row;
-    float* out_room = sum_room + plan_.from_row;
+    float* buffer = totals ? scratch + 2 * plan_.from_row : scratch;
+    float* sum_buffer = buffer + plan_.from_row;
+    float* out_buffer = sum_buffer + plan_.from_row;
     void* base = element_at(to_.data, to_.type, counter.to_offset());
     const bool add = to_.accumulate;
-    float* target = add ? out_room : to_lens_.target(base, 0, out_room);
+    float* target = add ? out_buffer : to_lens_.target(base, 0, out_buffer);
     const bool inner = plan_.inner.table != nullptr;
-    const float* sum = sum_rows(counter, room, inner ? sum_room : target, totals);
+    const float* sum = sum_rows(counter, buffer, inner ? sum_buffer : target, totals);
     if (inner) {
       apply_inner(rows_of(*plan_.inner.table), plan_.unit, sum, target, plan_.inner.to_extent);
     } else if (sum != target) {
@@ -128,7 +128,7 @@ class RowSum {
   }
 
   // The weighted sum of the source rows that the outer axes name: in `sum`, or the one row itself.
-  const float* sum_rows(const RowCounter& counter, float* room, float* sum, double* totals) const {
+  const float* sum_rows(const RowCounter& counter, float* buffer, float* sum, double* totals) const {
     size_t begin[kMaxRank + 1], end[kMaxRank + 1], at[kMaxRank + 1], count = 1;
     for (size_t k = 0; k < plan_.outer_rank; ++k) {
       const AxisTable* table = plan_.outer[k].table;
@@ -160,7 +160,7 @@ class RowSum {
         if (a.table && rows_of(*a.table).weight) weight *= rows_of(*a.table).weight[at[k]];
       }
       const void* base = element_at(static_cast<const void*>(from_.data), from_.type, offset);
-      const float* row = from_lens_.read(base, 0, plan_.from_row, room);
+      const float* row = from_lens_.read(base, 0, plan_.from_row, buffer);
       size_t k = 0;
       while (k < plan_.outer_rank && ++at[k] == end[k]) {
         at[k] = begin[k];

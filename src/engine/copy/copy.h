@@ -49,11 +49,11 @@ void copy_tensor(const CopyProblem& problem, size_t n_threads);
 
 // ---- kernels ----------------------------------------------------------------------------------------------------
 
-// A dense stretch with stores that bypass the caches.
+// A dense stretch with non-temporal stores.
 void copy_streaming(const void* from, void* to, size_t bytes) noexcept;
 
 // to[i + j to_stride] = from[i from_stride + j] for i < rows, j < columns: rows of the source become columns.
-// stream: whole lines bypass the caches; hwy::FlushStream() makes them visible to other threads.
+// stream: whole lines by non-temporal stores; hwy::FlushStream() makes them visible to other threads.
 void transpose_tile(const uint8_t* from, ptrdiff_t from_stride, uint8_t* to, ptrdiff_t to_stride, size_t rows,
                     size_t columns, bool stream = false) noexcept;
 void transpose_tile(const uint16_t* from, ptrdiff_t from_stride, uint16_t* to, ptrdiff_t to_stride, size_t rows,

@@ -264,7 +264,7 @@ void copy_values(const CopyProblem& p, size_t n_threads) {
   // Elements narrower than a byte share bytes: one thread writes them all.
   const size_t threads = sub_byte ? 1 : copy_threads(n_threads, outer * chunks, outer * from.count() * 8);
   parallel_for(outer * chunks, threads, [&](size_t task, size_t) {
-    float room[kBlock];
+    float buffer[kBlock];
     const Offsets o = offsets_of(q, 0, kNone, task / chunks);
     const void* base =
         sub_byte_source ? p.from.data
@@ -273,14 +273,14 @@ void copy_values(const CopyProblem& p, size_t n_threads) {
     const size_t end = std::min(from.count(), (task % chunks + 1) * chunk);
     for (size_t at = task % chunks * chunk; at < end; at += kBlock) {
       const size_t m = std::min(kBlock, end - at);
-      const float* values = from.read(base, at, m, room);
+      const float* values = from.read(base, at, m, buffer);
       if (p.accumulate) {
         to.accumulate(target, at, m, values);
         continue;
       }
-      float* out = to.target(target, at, room);
-      if (out != values && out != room) std::memcpy(out, values, m * sizeof(float));
-      to.write(target, at, m, out == room ? values : out);
+      float* out = to.target(target, at, buffer);
+      if (out != values && out != buffer) std::memcpy(out, values, m * sizeof(float));
+      to.write(target, at, m, out == buffer ? values : out);
     }
   });
 }

@@ -80,7 +80,7 @@ HWY_INLINE void TransposePatches(D d, const T* from, ptrdiff_t from_stride, T* t
     TransposePatch<kStream>(d, from + static_cast<ptrdiff_t>(i) * from_stride + j, from_stride,
                             to + i + static_cast<ptrdiff_t>(j) * to_stride, to_stride);
   };
-  if (columns < rows) {  // the longer way inside: it is the one that prefetchers follow
+  if (columns < rows) {  // the longer axis inside: it is the one that prefetchers follow
     for (size_t j = 0; j < columns; j += K) {
       if (j + K > columns) j = columns - K;
       for (size_t i = 0; i < rows; i += N) patch(i + N > rows ? rows - N : i, j);

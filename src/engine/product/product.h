@@ -116,7 +116,7 @@ class ProductFilter final : public Filter {
   Operand check_operand(ProductSide side, const void* data, size_t stride, size_t batch, const char* name) const;
   Product make_product(size_t batch) const;
   void run_forward(size_t batch, const Operand& a, const Operand& b, void* out, size_t out_stride);
-  void check_apart(size_t batch, const Operand (&operand)[2], const Deltas& d) const;
+  void check_deltas_disjoint(size_t batch, const Operand (&operand)[2], const Deltas& d) const;
   void run_backward(size_t batch, const Operand (&operand)[2], const Deltas& d);
   void run(const Work& work);
 

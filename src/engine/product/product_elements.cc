@@ -13,13 +13,13 @@ namespace bnns::detail {
 namespace {
 
 // n elements, `stride` apart, as f32: in place where they are that already.
-const float* load_run(const ProductView& v, size_t offset, size_t stride, size_t n, float* room) {
+const float* load_run(const ProductView& v, size_t offset, size_t stride, size_t n, float* buffer) {
   const void* from = v.data + offset * type_bytes(v.type());
   if (v.type() == BNNSDataTypeFloat32) {
     const float* values = static_cast<const float*>(from);
     if (stride == 1) return values;
-    for (size_t i = 0; i < n; ++i) room[i] = values[i * stride];
-    return room;
+    for (size_t i = 0; i < n; ++i) buffer[i] = values[i * stride];
+    return buffer;
   }
   const uint16_t* values = static_cast<const uint16_t*>(from);
   uint16_t gathered[kBlock];
@@ -27,8 +27,8 @@ const float* load_run(const ProductView& v, size_t offset, size_t stride, size_t
     for (size_t i = 0; i < n; ++i) gathered[i] = values[i * stride];
     values = gathered;
   }
-  v.type() == BNNSDataTypeFloat16 ? half_to_float(values, room, n) : bfloat16_to_float(values, room, n);
-  return room;
+  v.type() == BNNSDataTypeFloat16 ? half_to_float(values, buffer, n) : bfloat16_to_float(values, buffer, n);
+  return buffer;
 }
 
 // Offset on axes [first, n) of a list.
@@ -70,7 +70,7 @@ void element_product_run(const ElementProduct& p, size_t threads) {
   const size_t group = std::max<size_t>(1, 16384 / (std::min(inner.extent, kBlock) * terms));
   const size_t lines = outer * pieces, tasks = div_up(lines, group);
   parallel_for(tasks, threads_for(threads, tasks, loops.count() * terms * 4), [&](size_t task, size_t) {
-    float sum[kBlock], a_room[kBlock], b_room[kBlock];
+    float sum[kBlock], a_buffer[kBlock], b_buffer[kBlock];
     for (size_t i = task * group; i < std::min(lines, (task + 1) * group); ++i) {
       const size_t first = i % pieces * kBlock, n = std::min(kBlock, inner.extent - first);
       size_t at[kSides];
@@ -79,10 +79,10 @@ void element_product_run(const ElementProduct& p, size_t threads) {
       }
       for (size_t t = 0; t < terms; ++t) {
         const float* a =
-            load_run(s.view[kSideA], at[kSideA] + offset_of(p.k, 0, t, kSideA), inner.stride[kSideA], n, a_room);
+            load_run(s.view[kSideA], at[kSideA] + offset_of(p.k, 0, t, kSideA), inner.stride[kSideA], n, a_buffer);
         if (s.has_b) {
           const float* b =
-              load_run(s.view[kSideB], at[kSideB] + offset_of(p.k, 0, t, kSideB), inner.stride[kSideB], n, b_room);
+              load_run(s.view[kSideB], at[kSideB] + offset_of(p.k, 0, t, kSideB), inner.stride[kSideB], n, b_buffer);
           if (t == 0) {
             for (size_t j = 0; j < n; ++j) sum[j] = a[j] * b[j];
           } else {

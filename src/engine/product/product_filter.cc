@@ -174,7 +174,7 @@ void ProductFilter::backward_two(const TwoInputBackwardCall& call) {
   run_backward(call.batch, operand, d);
 }
 
-void ProductFilter::check_apart(size_t batch, const Operand (&operand)[2], const Deltas& d) const {
+void ProductFilter::check_deltas_disjoint(size_t batch, const Operand (&operand)[2], const Deltas& d) const {
   const ProductProblem& p = problem_;
   static constexpr const char* kDeltaNames[] = {"the gradient of A", "the gradient of B"};
   static constexpr const char* kInputNames[] = {"input A", "input B"};
@@ -205,10 +205,10 @@ namespace {
 // An empty batch: the sum over it is 0.
 void clear(const Tensor& dx) {
   const Elements elements(dx);
-  float room[kBlock];
+  float buffer[kBlock];
   for (size_t first = 0; first < dx.count; first += kBlock) {
     const size_t n = std::min(kBlock, dx.count - first);
-    float* to = elements.target(dx.data, first, room);
+    float* to = elements.target(dx.data, first, buffer);
     std::fill_n(to, n, 0.0f);
     elements.write(dx.data, first, n, to);
   }
@@ -233,7 +233,7 @@ Tensor dense_like(const Tensor& t) {
 
 void ProductFilter::run_backward(size_t batch, const Operand (&operand)[2], const Deltas& d) {
   const ProductProblem& p = problem_;
-  check_apart(batch, operand, d);
+  check_deltas_disjoint(batch, operand, d);
   if (batch == 0) {
     if (p.weights >= 0 && d.side[p.weights].count && !d.side[p.weights].accumulate) clear(d.side[p.weights]);
     return;

@@ -117,12 +117,12 @@ void ActivationFilter::backward_elements(size_t batch, Source source, const Batc
         total, threads, [&](size_t first, size_t end) { kernel(points + first, dys + first, g + first, end - first); });
   }
   for_each_task(total, threads, [&](size_t first, size_t end) {
-    float s_room[kBlock], dy_room[kBlock], g_room[kBlock], alphas[kBlock];
+    float s_buffer[kBlock], dy_buffer[kBlock], g_buffer[kBlock], alphas[kBlock];
     while (first < end) {
       const size_t n = to.run(first, upstream.run(first, point.run(first, std::min(end - first, kBlock))));
-      float* g = add ? g_room : to.target(first, g_room);
-      const float* dys = upstream.read(first, n, dy_room);  // not into g: in_delta may be the memory of s
-      const float* points = source == Source::none ? dys : point.read(first, n, s_room);
+      float* g = add ? g_buffer : to.target(first, g_buffer);
+      const float* dys = upstream.read(first, n, dy_buffer);  // not into g: in_delta may be the memory of s
+      const float* points = source == Source::none ? dys : point.read(first, n, s_buffer);
       if (is_prelu()) {
         spread_alphas(first, n, alphas);
         prelu_backward(points, alphas, dys, g, n);
@@ -150,14 +150,14 @@ void ActivationFilter::backward_alpha(size_t batch, const BatchOperand& x, const
   const size_t bytes = bytes_of(x, batch * count) + bytes_of(dy, batch * count);
   const size_t tasks = channels * stretches;
   parallel_for(tasks, threads_for(options_.n_threads, tasks, bytes), [&](size_t task, size_t) {
-    float x_room[kBlock], dy_room[kBlock];
+    float x_buffer[kBlock], dy_buffer[kBlock];
     const size_t channel = task / stretches, begin = task % stretches * stretch;
     double sum = 0;
     for (size_t e = begin; e < std::min(per_channel, begin + stretch);) {
       const size_t first = e / plane * count + channel * plane + e % plane;
       size_t n = std::min({plane - e % plane, begin + stretch - e, kBlock});
       n = points.run(first, upstream.run(first, n));
-      sum += leaky_alpha_gradient(points.read(first, n, x_room), upstream.read(first, n, dy_room), n);
+      sum += leaky_alpha_gradient(points.read(first, n, x_buffer), upstream.read(first, n, dy_buffer), n);
       e += n;
     }
     sums[task] = sum;

@@ -101,10 +101,10 @@ void ActivationFilter::forward_elements(size_t batch, const BatchOperand& x, con
     });
   }
   for_each_task(total, threads, [&](size_t first, size_t end) {
-    float room[kBlock], alphas[kBlock];
+    float buffer[kBlock], alphas[kBlock];
     while (first < end) {
       const size_t n = to.run(first, from.run(first, std::min(end - first, kBlock)));
-      float* ys = to.target(first, room);
+      float* ys = to.target(first, buffer);
       const float* xs = from.read(first, n, ys);  // what is not read in place is gathered where the result goes
       if (is_prelu()) {
         spread_alphas(first, n, alphas);
@@ -125,10 +125,10 @@ void ActivationFilter::forward_gumbel(size_t batch, const BatchOperand& y) const
   const NoiseStretch noise = reserve_noise(total);
   const size_t threads = threads_of(options_.n_threads, div_up(total, kActivationTask), bytes_of(y, total), y);
   for_each_task(total, threads, [&](size_t first, size_t end) {
-    float room[kBlock];
+    float buffer[kBlock];
     while (first < end) {
       const size_t n = to.run(first, std::min(end - first, kBlock));
-      float* ys = to.target(first, room);
+      float* ys = to.target(first, buffer);
       fill_uniform(noise, first, ys, n);
       gumbel_forward(activation, ys, ys, n);
       to.write(first, n, ys);

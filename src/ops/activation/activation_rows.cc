@@ -13,21 +13,21 @@
 namespace bnns {
 namespace {
 
-// Runs body(tile, rooms) for every tile; each worker has `rooms` rooms for one tile.
+// Runs body(tile, buffers) for every tile; each worker has `buffers` buffers for one tile.
 template <class Body>
-void for_each_tile(const RowPlan& plan, size_t n_threads, size_t rooms, size_t passes, ScratchShelf& shelf,
+void for_each_tile(const RowPlan& plan, size_t n_threads, size_t buffers, size_t passes, ScratchShelf& shelf,
                    Body&& body) {
   const size_t elements = plan.row_length * plan.width;
   const size_t per_task = std::max<size_t>(1, kActivationTask / elements), tasks = div_up(plan.tiles, per_task);
   const size_t threads =
       threads_for(n_threads, tasks, checked_mul(plan.rows * plan.row_length, passes * sizeof(float), "batch"));
-  const size_t room = round_up(elements, kAlignment / sizeof(float));
+  const size_t buffer = round_up(elements, kAlignment / sizeof(float));
   ScratchShelf::Lease lease(shelf,
-                            checked_mul(checked_mul(room, rooms * threads, "scratch"), sizeof(float), "scratch"));
+                            checked_mul(checked_mul(buffer, buffers * threads, "scratch"), sizeof(float), "scratch"));
   parallel_for(tasks, threads, [&](size_t task, size_t worker) {
-    float* first_room = rooms ? lease.as<float>() + worker * rooms * room : nullptr;
+    float* first_buffer = buffers ? lease.as<float>() + worker * buffers * buffer : nullptr;
     for (size_t i = task * per_task; i < std::min(plan.tiles, (task + 1) * per_task); ++i) {
-      body(tile_at(plan, i), first_room, first_room ? first_room + room : nullptr);
+      body(tile_at(plan, i), first_buffer, first_buffer ? first_buffer + buffer : nullptr);
     }
   });
 }
@@ -39,11 +39,11 @@ void ActivationFilter::forward_rows(size_t batch, const BatchOperand& in, const 
   RowPlan plan = make_row_plan(problem_.i, problem_.row_axes, batch);
   RowView x(in, plan), y(out, plan);
   choose_tiles(&plan, {&x, &y});
-  const size_t rooms = x.direct() && y.direct() ? 0 : 1;  // x and y share one: the kernels work in place
-  for_each_tile(plan, options_.n_threads, rooms, 2, shelf_, [&](const Tile& tile, float* room, float*) {
+  const size_t buffers = x.direct() && y.direct() ? 0 : 1;  // x and y share one: the kernels work in place
+  for_each_tile(plan, options_.n_threads, buffers, 2, shelf_, [&](const Tile& tile, float* buffer, float*) {
     size_t x_step, y_step;
-    const float* xs = x.read(tile, room, &x_step);
-    float* ys = y.target(tile, room, &y_step);
+    const float* xs = x.read(tile, buffer, &x_step);
+    float* ys = y.target(tile, buffer, &y_step);
     if (plan.width == 1)
       softmax_row_forward(activation, xs, ys, plan.row_length);
     else
@@ -60,12 +60,12 @@ void ActivationFilter::backward_rows(size_t batch, Source source, const BatchOpe
   RowView point(s, plan), upstream(dy, plan), to(dx, plan);
   choose_tiles(&plan, {&point, &upstream, &to});
   const bool add = dx.sample.accumulate;
-  const size_t rooms = point.direct() && upstream.direct() && to.direct() && !add ? 0 : 2;
-  for_each_tile(plan, options_.n_threads, rooms, 3, shelf_, [&](const Tile& tile, float* s_room, float* g_room) {
+  const size_t buffers = point.direct() && upstream.direct() && to.direct() && !add ? 0 : 2;
+  for_each_tile(plan, options_.n_threads, buffers, 3, shelf_, [&](const Tile& tile, float* s_buffer, float* g_buffer) {
     size_t s_step, dy_step, g_step = tile.width;
-    const float* points = point.read(tile, s_room, &s_step);
-    const float* dys = upstream.read(tile, g_room, &dy_step);
-    float* g = add ? g_room : to.target(tile, g_room, &g_step);
+    const float* points = point.read(tile, s_buffer, &s_step);
+    const float* dys = upstream.read(tile, g_buffer, &dy_step);
+    float* g = add ? g_buffer : to.target(tile, g_buffer, &g_step);
     if (plan.width == 1) {
       softmax_row_backward(activation, from, points, dys, g, plan.row_length);
     } else {
@@ -84,17 +84,17 @@ void ActivationFilter::forward_gumbel_max(size_t batch, const BatchOperand& in, 
   choose_tiles(&plan, {&x}, 1);
   const BatchElements y = out.elements(batch);
   const NoiseStretch noise = reserve_noise(batch * problem_.i.count);
-  for_each_tile(plan, options_.n_threads, 2, 2, shelf_, [&](const Tile& tile, float* room, float* noise_room) {
+  for_each_tile(plan, options_.n_threads, 2, 2, shelf_, [&](const Tile& tile, float* buffer, float* noise_buffer) {
     size_t step;
-    const float* xs = x.read(tile, room, &step);
+    const float* xs = x.read(tile, buffer, &step);
     if (activation.alpha != 0) {
-      fill_uniform(noise, tile.line * plan.row_length, noise_room, plan.row_length);
-      gumbel_forward(activation, noise_room, noise_room, plan.row_length);
+      fill_uniform(noise, tile.line * plan.row_length, noise_buffer, plan.row_length);
+      gumbel_forward(activation, noise_buffer, noise_buffer, plan.row_length);
     }
     size_t best = 0;
     float largest = -INFINITY;
     for (size_t r = 0; r < plan.row_length; ++r) {
-      const float value = activation.alpha != 0 ? xs[r] + noise_room[r] : xs[r];
+      const float value = activation.alpha != 0 ? xs[r] + noise_buffer[r] : xs[r];
       if (value > largest || (std::isnan(value) && !std::isnan(largest))) {
         largest = value;
         best = r;

@@ -30,10 +30,12 @@ class BatchElements {
   // How many of the n elements from `first` one call may take.
   size_t run(size_t first, size_t n) const { return joined_ ? n : std::min(n, count_ - first % count_); }
 
-  const float* read(size_t first, size_t n, float* room) const {
-    return elements_.read(sample_of(first), index_of(first), n, room);
+  const float* read(size_t first, size_t n, float* buffer) const {
+    return elements_.read(sample_of(first), index_of(first), n, buffer);
   }
-  float* target(size_t first, float* room) const { return elements_.target(sample_of(first), index_of(first), room); }
+  float* target(size_t first, float* buffer) const {
+    return elements_.target(sample_of(first), index_of(first), buffer);
+  }
   void write(size_t first, size_t n, const float* values) const {
     elements_.write(sample_of(first), index_of(first), n, values);
   }

@@ -69,10 +69,10 @@ void choose_tiles(RowPlan* plan, std::initializer_list<RowView*> views, size_t m
   plan->column_axes = tiled ? axes : 0;
   plan->columns = tiled ? columns : 1;
   plan->width = std::min(plan->columns, max_width);
-  // A tile that passes through a room stays near 256 KiB, half of a small L2.
+  // A tile that passes through a buffer stays near 256 KiB, half of a small L2.
   const bool in_place =
       std::all_of(views.begin(), views.end(), [](const RowView* view) { return view->tiles_in_place(); });
-  if (!in_place) plan->width = std::min(plan->width, std::max<size_t>(16, kRoomFloats / plan->row_length));
+  if (!in_place) plan->width = std::min(plan->width, std::max<size_t>(16, kTileBufferFloats / plan->row_length));
   plan->tiles = plan->rows / plan->columns * ((plan->columns + plan->width - 1) / plan->width);
   for (RowView* view : views) view->prepare(*plan);
 }
@@ -148,39 +148,40 @@ void RowView::for_each_scattered(const Tile& tile, Visit&& visit) const {
   }
 }
 
-const float* RowView::read(const Tile& tile, float* room, size_t* step) const {
+const float* RowView::read(const Tile& tile, float* buffer, size_t* step) const {
   *step = tile.width;
-  if (direct_) return target(tile, room, step);
+  if (direct_) return target(tile, buffer, step);
   if (regular_) {
-    (tile.width == plan_->width ? full_ : last_).read(address(tile), 0, tile.width * plan_->row_length, room);
-    return room;
+    (tile.width == plan_->width ? full_ : last_).read(address(tile), 0, tile.width * plan_->row_length, buffer);
+    return buffer;
   }
   for_each_scattered(tile, [&](size_t r, const void* sample, size_t index) {
-    room[r] = *scattered_.read(sample, index, 1, room + r);
+    buffer[r] = *scattered_.read(sample, index, 1, buffer + r);
   });
-  return room;
+  return buffer;
 }
 
-float* RowView::target(const Tile& tile, float* room, size_t* step) const {
+float* RowView::target(const Tile& tile, float* buffer, size_t* step) const {
   *step = direct_ ? (row_rank_ ? row_stride_[0] : 1) : tile.width;
-  return direct_ ? static_cast<float*>(address(tile)) : room;
+  return direct_ ? static_cast<float*>(address(tile)) : buffer;
 }
 
-void RowView::write(const Tile& tile, const float* room) const {
+void RowView::write(const Tile& tile, const float* buffer) const {
   if (direct_) return;
   if (regular_) {
-    return (tile.width == plan_->width ? full_ : last_).write(address(tile), 0, tile.width * plan_->row_length, room);
-  }
-  for_each_scattered(tile, [&](size_t r, void* sample, size_t index) { scattered_.write(sample, index, 1, room + r); });
-}
-
-void RowView::accumulate(const Tile& tile, const float* room) const {
-  if (regular_) {
-    const Elements& elements = tile.width == plan_->width ? full_ : last_;
-    return elements.accumulate(address(tile), 0, tile.width * plan_->row_length, room);
+    return (tile.width == plan_->width ? full_ : last_).write(address(tile), 0, tile.width * plan_->row_length, buffer);
   }
   for_each_scattered(tile,
-                     [&](size_t r, void* sample, size_t index) { scattered_.accumulate(sample, index, 1, room + r); });
+                     [&](size_t r, void* sample, size_t index) { scattered_.write(sample, index, 1, buffer + r); });
+}
+
+void RowView::accumulate(const Tile& tile, const float* buffer) const {
+  if (regular_) {
+    const Elements& elements = tile.width == plan_->width ? full_ : last_;
+    return elements.accumulate(address(tile), 0, tile.width * plan_->row_length, buffer);
+  }
+  for_each_scattered(
+      tile, [&](size_t r, void* sample, size_t index) { scattered_.accumulate(sample, index, 1, buffer + r); });
 }
 
 }  // namespace bnns

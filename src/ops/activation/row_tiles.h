@@ -3,7 +3,7 @@
 // The axes of i_desc in memory order, fastest first, and the batch last, are each part of the row (selected by
 // axis_flags) or not. Rows that lie contiguously are taken one by one. Where the fastest axes are not part of the row
 // (channels of an image), neighbouring elements belong to different rows: a tile takes up to kTileColumns of these
-// columns at once. What is not f32, or not regular enough to be worked on in place, passes through a room that holds
+// columns at once. What is not f32, or not regular enough to be worked on in place, passes through a buffer that holds
 // the tile as dense rows of columns.
 #pragma once
 
@@ -44,17 +44,17 @@ class RowView {
   // After choose_tiles: whether a tile is worked on in place. step is then the distance between its rows.
   bool direct() const { return direct_; }
 
-  // The tile's elements, element r of column c at result[r * *step + c]; room has row_length * width floats.
-  const float* read(const Tile& tile, float* room, size_t* step) const;
-  float* target(const Tile& tile, float* room, size_t* step) const;
-  // Brings a room to the operand: overwrites, or adds.
-  void write(const Tile& tile, const float* room) const;
-  void accumulate(const Tile& tile, const float* room) const;
+  // The tile's elements, element r of column c at result[r * *step + c]; buffer has row_length * width floats.
+  const float* read(const Tile& tile, float* buffer, size_t* step) const;
+  float* target(const Tile& tile, float* buffer, size_t* step) const;
+  // Brings a buffer to the operand: overwrites, or adds.
+  void write(const Tile& tile, const float* buffer) const;
+  void accumulate(const Tile& tile, const float* buffer) const;
 
  private:
   friend void choose_tiles(RowPlan* plan, std::initializer_list<RowView*> views, size_t max_width);
   void prepare(const RowPlan& plan);
-  // A tile of columns needs no room: f32, and one distance between its rows.
+  // A tile of columns needs no buffer: f32, and one distance between its rows.
   bool tiles_in_place() const { return operand_.sample.type == BNNSDataTypeFloat32 && regular_ && row_rank_ <= 1; }
   Elements tile_elements(size_t width) const;
   void* address(const Tile& tile) const;
@@ -73,7 +73,7 @@ class RowView {
 };
 
 inline constexpr size_t kTileColumns = 64;  // four AVX-512 vectors
-inline constexpr size_t kRoomFloats = 64 * 1024;
+inline constexpr size_t kTileBufferFloats = 64 * 1024;
 inline constexpr size_t kMinColumns = 8;  // fewer neighbours are not worth a tile: rows are gathered one by one
 
 // Fixes columns, width and tiles so that every view can follow; max_width 1 takes rows one by one. Views keep a pointer

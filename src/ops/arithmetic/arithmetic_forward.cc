@@ -20,22 +20,22 @@ struct Call {
   size_t cut = SIZE_MAX;
   Operand x[kArithmeticInputs], y;
 
-  // f on [first, first + n), into the tensor or into room.
-  void compute(size_t first, size_t n, float (*x_rooms)[kRoom], float* to) const {
+  // f on [first, first + n), into the tensor or into buffer.
+  void compute(size_t first, size_t n, float (*x_buffers)[kOperandBufferFloats], float* to) const {
     const float* blocks[kArithmeticInputs] = {};
-    for (size_t k = 0; k < problem.inputs(); ++k) blocks[k] = x[k].read(first, n, x_rooms[k]);
+    for (size_t k = 0; k < problem.inputs(); ++k) blocks[k] = x[k].read(first, n, x_buffers[k]);
     arithmetic_forward_block(problem.function, blocks, to, n);
   }
 };
 
 // Elements [begin, end), element by element.
 void forward_blocks(const Call& call, size_t begin, size_t end) {
-  alignas(64) float x_rooms[kArithmeticInputs][kRoom], y_room[kBlock];
+  alignas(64) float x_buffers[kArithmeticInputs][kOperandBufferFloats], y_buffer[kBlock];
   const ArithmeticProblem& p = call.problem;
-  for (size_t k = 0; k < p.inputs(); ++k) call.x[k].prepare(x_rooms[k]);
+  for (size_t k = 0; k < p.inputs(); ++k) call.x[k].prepare(x_buffers[k]);
   for_each_block(begin, end, call.cut, [&](size_t first, size_t n) {
-    float* y = call.y.target(first, y_room);
-    call.compute(first, n, x_rooms, y);
+    float* y = call.y.target(first, y_buffer);
+    call.compute(first, n, x_buffers, y);
     if (!p.activation.is_identity()) activation_forward(p.activation, y, y, n);
     call.y.write(first, n, y);
   });
@@ -43,12 +43,12 @@ void forward_blocks(const Call& call, size_t begin, size_t end) {
 
 // The same for an activation that mixes the `length` elements of a row. A row is complete before any of it is written.
 void forward_rows(const Call& call, size_t begin, size_t end, size_t length, float* row) {
-  alignas(64) float x_rooms[kArithmeticInputs][kRoom];
+  alignas(64) float x_buffers[kArithmeticInputs][kOperandBufferFloats];
   const ArithmeticProblem& p = call.problem;
-  for (size_t k = 0; k < p.inputs(); ++k) call.x[k].prepare(x_rooms[k]);
+  for (size_t k = 0; k < p.inputs(); ++k) call.x[k].prepare(x_buffers[k]);
   for (size_t start = begin; start < end; start += length) {
     for_each_block(start, start + length, call.cut,
-                   [&](size_t first, size_t n) { call.compute(first, n, x_rooms, row + (first - start)); });
+                   [&](size_t first, size_t n) { call.compute(first, n, x_buffers, row + (first - start)); });
     activation_forward(p.activation, row, row, length);
     for_each_block(start, start + length, call.cut,
                    [&](size_t first, size_t n) { call.y.write(first, n, row + (first - start)); });

@@ -45,7 +45,7 @@ struct ShortRemainder {
   }
 };
 
-// Quotients of 2^27 and more, and what is not finite, are rare: libm, lane by lane. Both ways are exact.
+// Quotients of 2^27 and more, and what is not finite, are rare: libm, lane by lane. Both are exact.
 HWY_NOINLINE void LongRemainders(const float* a, const float* b, float* y, size_t n) {
   for (size_t i = 0; i < n; ++i) y[i] = static_cast<float>(__builtin_fmod(a[i], b[i]));
 }

@@ -15,33 +15,33 @@ using Undo = GradientPlan::Undo;
 // g and what else the formulas read, block by block, for one task on one thread.
 class BlockGradients {
  public:
-  // rows: room for two rows, for an activation that mixes rows.
+  // rows: buffer for two rows, for an activation that mixes rows.
   BlockGradients(const GradientPlan& plan, float* rows)
       : plan_(plan), stored_(as_stored(plan.problem.activation, plan.problem.out.type)), rows_(rows) {
     for (size_t k = 0; k < kArithmeticInputs; ++k) {
-      if (plan.reads >> k & 1) plan.x[k].prepare(x_rooms_[k]);
+      if (plan.reads >> k & 1) plan.x[k].prepare(x_buffers_[k]);
     }
   }
 
   void load(size_t first, size_t n) {
     const ArithmeticProblem& p = plan_.problem;
     for (size_t k = 0; k < kArithmeticInputs; ++k) {
-      if (plan_.reads >> k & 1) x_[k] = plan_.x[k].read(first, n, x_rooms_[k]);
+      if (plan_.reads >> k & 1) x_[k] = plan_.x[k].read(first, n, x_buffers_[k]);
     }
-    if (plan_.recompute) arithmetic_forward_block(p.function, x_, y_room_, n);
-    y_ = plan_.out_is_y ? plan_.out.read(first, n, out_room_) : y_room_;
+    if (plan_.recompute) arithmetic_forward_block(p.function, x_, y_buffer_, n);
+    y_ = plan_.out_is_y ? plan_.out.read(first, n, out_buffer_) : y_buffer_;
     if (plan_.undo == Undo::from_output_rows) {
       g_ = row_gradient(first);
       return;
     }
-    g_ = plan_.dy.read(first, n, dy_room_);
+    g_ = plan_.dy.read(first, n, dy_buffer_);
     if (plan_.undo == Undo::from_output) {
-      const float* out = plan_.out.read(first, n, out_room_);
-      activation_backward_from_output(stored_, out, g_, g_room_, n);
-      g_ = g_room_;
+      const float* out = plan_.out.read(first, n, out_buffer_);
+      activation_backward_from_output(stored_, out, g_, g_buffer_, n);
+      g_ = g_buffer_;
     } else if (plan_.undo == Undo::from_input) {
-      activation_backward_from_input(p.activation, y_room_, g_, g_room_, n);
-      g_ = g_room_;
+      activation_backward_from_input(p.activation, y_buffer_, g_, g_buffer_, n);
+      g_ = g_buffer_;
     }
   }
 
@@ -54,15 +54,15 @@ class BlockGradients {
       arithmetic_backward_block(function, k, x_, y_, g_, to, n);
       return to;
     }
-    // g is read again for every member, and `to` may be g: the sum grows in a room of its own.
-    arithmetic_backward_block(function, k, x_, y_, g_, sum_room_, n);
+    // g is read again for every member, and `to` may be g: the sum grows in a buffer of its own.
+    arithmetic_backward_block(function, k, x_, y_, g_, sum_buffer_, n);
     for (size_t j = k + 1; j < kArithmeticInputs; ++j) {
       if (!(group.members >> j & 1)) continue;
-      arithmetic_backward_block(function, j, x_, y_, g_, term_room_, n);
-      const float* const terms[] = {sum_room_, term_room_};
-      arithmetic_forward_block(BNNSArithmeticAdd, terms, sum_room_, n);
+      arithmetic_backward_block(function, j, x_, y_, g_, term_buffer_, n);
+      const float* const terms[] = {sum_buffer_, term_buffer_};
+      arithmetic_forward_block(BNNSArithmeticAdd, terms, sum_buffer_, n);
     }
-    return sum_room_;
+    return sum_buffer_;
   }
 
  private:
@@ -73,8 +73,8 @@ class BlockGradients {
     if (row != row_) {
       for_each_block(row * length, (row + 1) * length, plan_.cut, [&](size_t at, size_t n) {
         const size_t done = at - row * length;
-        arithmetic_copy(plan_.out.read(at, n, out_room_), y + done, n);
-        arithmetic_copy(plan_.dy.read(at, n, dy_room_), g + done, n);
+        arithmetic_copy(plan_.out.read(at, n, out_buffer_), y + done, n);
+        arithmetic_copy(plan_.dy.read(at, n, dy_buffer_), g + done, n);
       });
       activation_backward_from_output(plan_.problem.activation, y, g, g, length);
       row_ = row;
@@ -87,8 +87,8 @@ class BlockGradients {
   float* rows_;
   size_t row_ = SIZE_MAX;
   const float *x_[kArithmeticInputs] = {}, *y_ = nullptr, *g_ = nullptr;
-  alignas(64) float x_rooms_[kArithmeticInputs][kRoom], out_room_[kBlock], dy_room_[kBlock];
-  alignas(64) float y_room_[kBlock], g_room_[kBlock], sum_room_[kBlock], term_room_[kBlock];
+  alignas(64) float x_buffers_[kArithmeticInputs][kOperandBufferFloats], out_buffer_[kBlock], dy_buffer_[kBlock];
+  alignas(64) float y_buffer_[kBlock], g_buffer_[kBlock], sum_buffer_[kBlock], term_buffer_[kBlock];
 };
 
 bool is_summed(const GradientPlan& plan, const GradientGroup& group) {
@@ -111,10 +111,10 @@ struct ElementWiseList {
   size_t count = 0;
 
   // For the block that is loaded.
-  void write(BlockGradients& block, size_t first, size_t n, float* room) const {
+  void write(BlockGradients& block, size_t first, size_t n, float* buffer) const {
     for (size_t i = 0; i < count; ++i) {
       const bool accumulate = items[i].group->delta.accumulate;
-      float* to = accumulate ? room : items[i].target.target(first, room);
+      float* to = accumulate ? buffer : items[i].target.target(first, buffer);
       const float* d = block.gradient(*items[i].group, n, to);
       accumulate ? items[i].target.accumulate(first, n, d) : items[i].target.write(first, n, d);
     }
@@ -124,11 +124,11 @@ struct ElementWiseList {
 // Never inlined, as sum_task: its blocks would be on the stack twice, once in the loop of a single thread.
 [[gnu::noinline]] void element_wise_task(const GradientPlan& plan, const ElementWiseList& list, size_t begin,
                                          size_t end, float* rows) {
-  alignas(64) float room[kBlock];
+  alignas(64) float buffer[kBlock];
   BlockGradients block(plan, rows);
   for_each_block(begin, end, plan.cut, [&](size_t first, size_t n) {
     block.load(first, n);
-    list.write(block, first, n, room);
+    list.write(block, first, n, buffer);
   });
 }
 
@@ -136,10 +136,10 @@ struct ElementWiseList {
 
 // Sums as f32, to the gradient's elements [first, first + n).
 void write_sums(const Operand& target, bool accumulate, const double* sums, size_t first, size_t n) {
-  alignas(64) float room[kBlock];
+  alignas(64) float buffer[kBlock];
   for_each_block(first, first + n, target.cut(), [&](size_t at, size_t m) {
-    for (size_t i = 0; i < m; ++i) room[i] = static_cast<float>(sums[at - first + i]);
-    accumulate ? target.accumulate(at, m, room) : target.write(at, m, room);
+    for (size_t i = 0; i < m; ++i) buffer[i] = static_cast<float>(sums[at - first + i]);
+    accumulate ? target.accumulate(at, m, buffer) : target.write(at, m, buffer);
   });
 }
 
@@ -155,17 +155,17 @@ struct Summed {
 // Parts visit every element once, so element-wise gradients can be written on the way, while the block is in cache.
 [[gnu::noinline]] void sum_task(const GradientPlan& plan, const Summed& s, const ElementWiseList& list, size_t task,
                                 double* sums, float* rows) {
-  alignas(64) float room[kBlock];
+  alignas(64) float buffer[kBlock];
   BlockGradients block(plan, rows);
   const bool accumulate = s.group->delta.accumulate;
   s.sums.for_each_part(task, [&](const SumPlan::Part& part) {
-    std::fill_n(sums, s.sums.room(), 0.0);
+    std::fill_n(sums, s.sums.buffer(), 0.0);
     for (size_t i = 0; i < part.repeats; ++i) {
       const size_t begin = part.begin + i * part.step;
       for_each_block(begin, begin + part.length, plan.cut, [&](size_t first, size_t n) {
         block.load(first, n);
-        s.sums.add(part, first, n, block.gradient(*s.group, n, room), sums);
-        list.write(block, first, n, room);
+        s.sums.add(part, first, n, block.gradient(*s.group, n, buffer), sums);
+        list.write(block, first, n, buffer);
       });
     }
     s.sums.close(sums);
@@ -174,11 +174,11 @@ struct Summed {
 }
 
 void run_sums(const GradientPlan& plan, const Summed& s, const ElementWiseList& list, double* scratch, float* rows,
-              size_t row_room) {
+              size_t row_buffer) {
   const bool partial = s.sums.has_partial_sums();
   parallel_for(s.sums.tasks(), s.threads, [&](size_t task, size_t worker) {
-    double* sums = scratch + (partial ? task : worker) * s.sums.room();
-    sum_task(plan, s, list, task, sums, rows + worker * row_room);
+    double* sums = scratch + (partial ? task : worker) * s.sums.buffer();
+    sum_task(plan, s, list, task, sums, rows + worker * row_buffer);
   });
   if (!partial) return;
   // Partial sums are joined in the order of their parts, whichever thread made them.
@@ -232,9 +232,9 @@ void run_gradients(GradientPlan& plan, const Options& options, ScratchShelf& she
   threads = std::max(threads, element_threads);
 
   // All memory before the first write. Small calls need none.
-  const size_t row_room = rowwise ? 2 * p.out.size[0] : 0;
+  const size_t row_buffer = rowwise ? 2 * p.out.size[0] : 0;
   sum_bytes = round_up(sum_bytes, kAlignment);
-  const size_t bytes = sum_bytes + threads * row_room * sizeof(float);
+  const size_t bytes = sum_bytes + threads * row_buffer * sizeof(float);
   alignas(64) char small[4096];
   ScratchShelf::Lease lease(shelf, bytes <= sizeof small ? 0 : bytes);
   char* scratch = bytes <= sizeof small ? small : lease.as<char>();
@@ -244,13 +244,13 @@ void run_gradients(GradientPlan& plan, const Options& options, ScratchShelf& she
   const ElementWiseList none;
   for (size_t i = 0; i < summed_count; ++i) {
     const bool last = i + 1 == summed_count && !rowwise;
-    run_sums(plan, summed[i], last ? list : none, sums, rows, row_room);
+    run_sums(plan, summed[i], last ? list : none, sums, rows, row_buffer);
     if (last) return;
   }
   if (list.count == 0) return;
   parallel_for(tasks, element_threads, [&](size_t task, size_t worker) {
     const size_t begin = task * per_task, end = std::min(total, begin + per_task);
-    element_wise_task(plan, list, begin, end, rows + worker * row_room);
+    element_wise_task(plan, list, begin, end, rows + worker * row_buffer);
   });
 }
 

@@ -124,41 +124,41 @@ float* Operand::at(size_t first) const {
   return static_cast<float*>(sample_at(first / sample_)) + elements_.offset(first % sample_);
 }
 
-void Operand::gather(size_t first, size_t n, float* room) const {
+void Operand::gather(size_t first, size_t n, float* buffer) const {
   size_t index = first / sample_, begin = first % sample_;
   for (size_t done = 0; done < n; ++index, begin = 0) {
     const size_t m = std::min(n - done, sample_ - begin);
-    const float* found = elements_.read(sample_at(index), begin, m, room + done);
-    if (found != room + done) arithmetic_copy(found, room + done, m);
+    const float* found = elements_.read(sample_at(index), begin, m, buffer + done);
+    if (found != buffer + done) arithmetic_copy(found, buffer + done, m);
     done += m;
   }
 }
 
-void Operand::prepare(float* room) const {
+void Operand::prepare(float* buffer) const {
   if (access_ != Access::tiled) return;
-  gather(0, period_, room);
+  gather(0, period_, buffer);
   const size_t wanted = period_ - 1 + std::min(kBlock, total_);
   for (size_t done = period_; done < wanted; done *= 2) {
-    arithmetic_copy(room, room + done, std::min(done, wanted - done));
+    arithmetic_copy(buffer, buffer + done, std::min(done, wanted - done));
   }
 }
 
-const float* Operand::read(size_t first, size_t n, float* room) const {
+const float* Operand::read(size_t first, size_t n, float* buffer) const {
   switch (access_) {
     case Access::direct:
     case Access::runs:
       return at(first);
     case Access::tiled:
-      return room + first % period_;
+      return buffer + first % period_;
     case Access::filled:
-      gather(first, 1, room);
-      arithmetic_fill(room[0], room, n);
-      return room;
+      gather(first, 1, buffer);
+      arithmetic_fill(buffer[0], buffer, n);
+      return buffer;
     case Access::staged:
       break;
   }
-  gather(first, n, room);
-  return room;
+  gather(first, n, buffer);
+  return buffer;
 }
 
 void Operand::write(size_t first, size_t n, const float* values) const {

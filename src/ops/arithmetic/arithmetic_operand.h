@@ -1,7 +1,7 @@
 // One tensor of an arithmetic call, as blocks of f32 in the order of the call's elements.
 //
 // A call is flattened to one list of elements: the output's axes in memory order, fastest first, then the batch. Each
-// operand is seen through that list, whatever its strides, type and broadcasting, and picks the cheapest way to do it:
+// operand is seen through that list, whatever its strides, type and broadcasting, and picks the cheapest access:
 //   direct   dense f32: a block is a pointer into the tensor
 //   tiled    repeats after at most kBlock elements (a scalar, a row of biases): copies side by side, made once per task
 //   runs     f32 in stretches of at least kMinRun: a pointer, as long as no block crosses the end of a stretch
@@ -20,7 +20,8 @@
 namespace bnns::arithmetic {
 
 inline constexpr size_t kMinRun = 64;
-inline constexpr size_t kRoom = 2 * kBlock;    // what read may need: a tile of kBlock elements and a block beyond it
+inline constexpr size_t kOperandBufferFloats =
+    2 * kBlock;                                // what read may need: a tile of kBlock elements and a block beyond it
 inline constexpr size_t kTaskElements = 8192;  // a task of an element-wise loop: some microseconds
 
 // The elements of a call.
@@ -53,12 +54,12 @@ class Operand {
 
   size_t cut() const { return cut_; }  // no block may cross a multiple of it
 
-  // Once per task, before read. room (kRoom floats) belongs to this operand for the whole task.
-  void prepare(float* room) const;
-  // Elements [first, first + n), n <= kBlock: a pointer into the tensor, or room.
-  const float* read(size_t first, size_t n, float* room) const;
-  // Where a kernel may put these elements: the tensor itself, or room.
-  float* target(size_t first, float* room) const { return pointer_ ? at(first) : room; }
+  // Once per task, before read. buffer (kOperandBufferFloats floats) belongs to this operand for the whole task.
+  void prepare(float* buffer) const;
+  // Elements [first, first + n), n <= kBlock: a pointer into the tensor, or buffer.
+  const float* read(size_t first, size_t n, float* buffer) const;
+  // Where a kernel may put these elements: the tensor itself, or buffer.
+  float* target(size_t first, float* buffer) const { return pointer_ ? at(first) : buffer; }
   // Brings values to the tensor unless target() was there already.
   void write(size_t first, size_t n, const float* values) const;
   // Adds them to what is there; values are not the tensor itself.
@@ -67,7 +68,7 @@ class Operand {
  private:
   enum class Access { direct, tiled, runs, filled, staged };
   float* at(size_t first) const;
-  void gather(size_t first, size_t n, float* room) const;
+  void gather(size_t first, size_t n, float* buffer) const;
   void* sample_at(size_t index) const;
 
   Access access_ = Access::direct;

@@ -43,10 +43,10 @@ SumPlan::SumPlan(const Space& space, const Tensor& delta, bool batched) {
 
 void SumPlan::choose_split() {
   const size_t last = extent_[rank_ - 1];  // summed
-  room_ = kept_;
+  buffer_ = kept_;
   if (inner_ <= kSmall) {
     if (inner_ < kManyPerOuter) outers_per_part_ = std::min(outer_, kTaskElements / inner_);
-    room_ = outers_per_part_ * kept_;
+    buffer_ = outers_per_part_ * kept_;
     parts_per_task_ = std::max<size_t>(1, kTaskElements / (outers_per_part_ * inner_));
   } else {
     // Partial sums: hardly any is best, an eighth of the elements is the limit.
@@ -64,7 +64,7 @@ void SumPlan::choose_split() {
       split_ = Split::columns;
       piece_ = width;
       pieces_ = columns;
-      room_ = piece_ * (kept_ / extent_[rank_ - 2]);
+      buffer_ = piece_ * (kept_ / extent_[rank_ - 2]);
     } else if (allowed > 1) {
       split_ = Split::slabs;
       piece_ = div_up(last, allowed);
@@ -74,7 +74,7 @@ void SumPlan::choose_split() {
   // Short rows: several side by side count as one long row of sums, which close() folds up.
   if (rank_ == 2 && is_kept_[0] && extent_[0] <= kWide / 2 && split_ != Split::columns && outers_per_part_ == 1) {
     wide_ = extent_[0] * std::min(last, kWide / extent_[0]);
-    room_ = wide_;
+    buffer_ = wide_;
   }
   parts_ = div_up(outer_, outers_per_part_) * pieces_;
   tasks_ = div_up(parts_, parts_per_task_);
@@ -142,10 +142,10 @@ void SumPlan::close(double* sums) const {
 void SumPlan::join(const double* partial, size_t first, size_t n, double* joined) const {
   for (size_t done = 0; done < n;) {
     const size_t outer = (first + done) / kept_, sum = (first + done) % kept_, run = std::min(n - done, kept_ - sum);
-    const double* slab = partial + outer * pieces_ * room_ + sum;
+    const double* slab = partial + outer * pieces_ * buffer_ + sum;
     std::copy_n(slab, run, joined + done);
     for (size_t piece = 1; piece < pieces_; ++piece) {
-      for (size_t i = 0; i < run; ++i) joined[done + i] += slab[piece * room_ + i];
+      for (size_t i = 0; i < run; ++i) joined[done + i] += slab[piece * buffer_ + i];
     }
     done += run;
   }

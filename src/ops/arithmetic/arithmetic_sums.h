@@ -34,9 +34,9 @@ class SumPlan {
 
   size_t count() const { return outer_ * kept_; }
   size_t tasks() const { return tasks_; }
-  size_t room() const { return room_; }  // doubles that a part needs
+  size_t buffer() const { return buffer_; }  // doubles that a part needs
   bool has_partial_sums() const { return split_ == Split::slabs; }
-  size_t scratch_doubles(size_t threads) const { return (has_partial_sums() ? tasks_ : threads) * room_; }
+  size_t scratch_doubles(size_t threads) const { return (has_partial_sums() ? tasks_ : threads) * buffer_; }
 
   // Calls f(part) for the parts of a task, in order.
   template <class F>
@@ -49,7 +49,7 @@ class SumPlan {
   void add(const Part& part, size_t first, size_t n, const float* d, double* sums) const;
   // After the last add: brings the part's sums to their final places at the front.
   void close(double* sums) const;
-  // Sums [first, first + n) from the partial sums of all slabs, which lie room() apart in order of tasks.
+  // Sums [first, first + n) from the partial sums of all slabs, which lie buffer() apart in order of tasks.
   void join(const double* partial, size_t first, size_t n, double* joined) const;
 
  private:
@@ -64,7 +64,7 @@ class SumPlan {
   size_t wide_ = 0;                          // see close()
   Split split_ = Split::outers;
   size_t pieces_ = 1, piece_ = 1;  // parts per outer index, and indices of the split axis in each
-  size_t outers_per_part_ = 1, parts_ = 1, parts_per_task_ = 1, tasks_ = 1, room_ = 1;
+  size_t outers_per_part_ = 1, parts_ = 1, parts_per_task_ = 1, tasks_ = 1, buffer_ = 1;
 };
 
 }  // namespace bnns::arithmetic

@@ -178,10 +178,10 @@ void AttentionFilter::run_backward(AttentionPass& pass, AttentionHeads& h, const
   const bool wants_heads = deltas.wants_heads(), wants_output = deltas.output_weights.data != nullptr;
   const size_t threads =
       std::max(attention_threads(s, pass.threads(), false), attention_threads(s, pass.threads(), true));
-  void* rooms = pass.take(checked_mul(threads, attention_worker_bytes(h, true), kOp));
+  void* buffers = pass.take(checked_mul(threads, attention_worker_bytes(h, true), kOp));
   if (!cached && (wants_heads || wants_output)) {
     project_all(pass, h, in);
-    if (wants_output && !pass.measuring()) attention_heads_forward(h, rooms, threads);
+    if (wants_output && !pass.measuring()) attention_heads_forward(h, buffers, threads);
   }
 
   const Lens dy = pass.operand(deltas.dy);
@@ -202,7 +202,7 @@ void AttentionFilter::run_backward(AttentionPass& pass, AttentionHeads& h, const
 
   pass.multiply({n, values, p.model}, dy, pass.operand(attention_output_weights_view(output_.weights.tensor())),
                 {const_cast<float*>(h.dheads), s.value_stride(), 1});
-  if (!pass.measuring()) attention_heads_backward(h, rooms, threads);
+  if (!pass.measuring()) attention_heads_backward(h, buffers, threads);
 
   AttentionResult dx[3];
   for (size_t i = 0; i < 3; ++i) {

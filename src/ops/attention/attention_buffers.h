@@ -32,7 +32,7 @@ inline size_t attention_gradient_floats(const AttentionShape& s) {
   return s.head_floats() + s.query_floats() + s.backward_groups() * (s.key_floats() + s.value_floats());
 }
 
-// At least 1 (K28); room to align is in it.
+// At least 1 (K28); space to align is in it.
 inline size_t attention_workspace_bytes(const AttentionShape& s, bool cached, bool backward) {
   const size_t floats = (cached ? 0 : attention_array_floats(s)) + (backward ? attention_gradient_floats(s) : 0);
   return floats ? floats * sizeof(float) + kAlignment : 1;

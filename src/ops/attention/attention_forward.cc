@@ -114,8 +114,8 @@ void AttentionFilter::run_forward(AttentionPass& pass, AttentionHeads& h, const 
   }
   project_all(pass, h, in);
   const size_t threads = attention_threads(s, pass.threads(), false);
-  void* rooms = pass.take(checked_mul(threads, attention_worker_bytes(h, false), kOp));
-  if (!pass.measuring()) attention_heads_forward(h, rooms, threads);
+  void* buffers = pass.take(checked_mul(threads, attention_worker_bytes(h, false), kOp));
+  if (!pass.measuring()) attention_heads_forward(h, buffers, threads);
 
   MatrixView target = attention_target_view(p.output.target, s.batch, output, output_stride);
   target.accumulate = false;  // the flag belongs to gradients

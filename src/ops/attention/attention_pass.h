@@ -48,15 +48,15 @@ class AttentionPass {
   // The view's rows as an operand: in place, or a copy.
   Lens operand(const MatrixView& view) {
     if (view.is_operand()) return lens_of(view);
-    float* room = floats(view.count());
-    if (!measuring()) gather(view, room, threads_);
-    return strided_lens(room, FloatType::f32, static_cast<ptrdiff_t>(view.columns), 1);
+    float* buffer = floats(view.count());
+    if (!measuring()) gather(view, buffer, threads_);
+    return strided_lens(buffer, FloatType::f32, static_cast<ptrdiff_t>(view.columns), 1);
   }
   // All elements as dense f32.
   const float* values(const MatrixView& view) {
-    float* room = floats(view.count());
-    if (!measuring()) gather(view, room, threads_);
-    return room;
+    float* buffer = floats(view.count());
+    if (!measuring()) gather(view, buffer, threads_);
+    return buffer;
   }
 
  private:
@@ -70,10 +70,10 @@ class AttentionResult {
  public:
   AttentionResult() = default;
   AttentionResult(AttentionPass& pass, const MatrixView& view)
-      : view_(view), room_(view.is_result() ? nullptr : pass.floats(view.count())) {}
+      : view_(view), buffer_(view.is_result() ? nullptr : pass.floats(view.count())) {}
 
   bool staged() const { return !view_.is_result(); }
-  GemmOutput output() const { return staged() ? GemmOutput{room_, view_.columns, 1} : output_of(view_); }
+  GemmOutput output() const { return staged() ? GemmOutput{buffer_, view_.columns, 1} : output_of(view_); }
   // Of the next product: only the first may overwrite.
   GemmInit next() {
     const bool add = used_ || (view_.accumulate && !staged());
@@ -81,12 +81,12 @@ class AttentionResult {
     return add ? GemmInit::accumulate : GemmInit::overwrite;
   }
   void store(const AttentionPass& pass) const {
-    if (staged() && !pass.measuring()) scatter(room_, view_, pass.threads());
+    if (staged() && !pass.measuring()) scatter(buffer_, view_, pass.threads());
   }
 
  private:
   MatrixView view_;
-  float* room_ = nullptr;
+  float* buffer_ = nullptr;
   bool used_ = false;
 };
 

@@ -102,7 +102,7 @@ void compare_tensors(const CompareProblem& p) {
   const bool consecutive0 = p.x0.dense && std::equal(p.x0.axis, p.x0.axis + p.x0.rank, p.y.axis);
   const bool consecutive1 = p.x1.dense && std::equal(p.x1.axis, p.x1.axis + p.x1.rank, p.y.axis);
   parallel_for(tasks, threads_for(0, tasks, 2 * count), [&](size_t task, size_t) {
-    float room0[kBlock], room1[kBlock];
+    float buffer0[kBlock], buffer1[kBlock];
     uint8_t result[kBlock];
     const size_t end = std::min(count, (task + 1) * kTaskElements);
     for (size_t at = task * kTaskElements; at < end; at += kBlock) {
@@ -114,7 +114,7 @@ void compare_tensors(const CompareProblem& p) {
         load_wide(p.x1, x1, consecutive1, at, n, b);
         for (size_t i = 0; i < n; ++i) to[i] = compare_integers(p.op, a[i], b[i]);
       } else {
-        compare_floats(p.op, x0.read(p.x0.data, at, n, room0), x1.read(p.x1.data, at, n, room1), to, n);
+        compare_floats(p.op, x0.read(p.x0.data, at, n, buffer0), x1.read(p.x1.data, at, n, buffer1), to, n);
       }
       for (size_t i = 0; i < n && !dense; ++i) static_cast<uint8_t*>(p.y.data)[y.offset(at + i)] = result[i];
     }

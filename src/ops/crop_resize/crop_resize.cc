@@ -223,19 +223,19 @@ void crop_resize_forward(const CropResizeProblem& p, const Options& options) {
   // Each thread has two rows of x and one of y; the taps of all boxes are shared.
   const size_t rows = round_up(checked_add(checked_mul(2, p.width, p.op), p.out_width, p.op), 16);
   const Buffer taps(options, checked_mul(tap_count(p), sizeof(CropTap), p.op), "the taps of boxes");
-  const Buffer room(options, checked_mul(checked_mul(rows, threads, p.op), sizeof(float), p.op), "rows of images");
+  const Buffer buffer(options, checked_mul(checked_mul(rows, threads, p.op), sizeof(float), p.op), "rows of images");
   for (size_t box = 0; box < p.boxes; ++box) fill_taps(p, box, taps.as<CropTap>() + box * taps_each);
   const Elements from = row_lens(p.x, p.width), to = row_lens(p.y, p.out_width);
 
   parallel_for(tasks, threads, [&](size_t task, size_t worker) {
     const size_t box = task / planes.per_box, plane = task % planes.per_box;
     const CropTap* columns = taps.as<CropTap>() + box * taps_each;
-    float* low_room = room.as<float>() + worker * rows;
+    float* low_buffer = buffer.as<float>() + worker * rows;
     const size_t x_offset = planes.x(box, plane), y_offset = planes.y(box, plane);
     for (size_t j = 0; j < p.out_height; ++j) {
       const CropTap& row = columns[p.out_width + j];
       void* base = element_at(p.y.data, p.y.type, y_offset + j * stride_at(p.y, 1));
-      float* y = to.target(base, 0, low_room + 2 * p.width);
+      float* y = to.target(base, 0, low_buffer + 2 * p.width);
       if (!row.inside) {
         std::fill_n(y, p.out_width, p.layer.extrapolation_value);
       } else {
@@ -243,7 +243,7 @@ void crop_resize_forward(const CropResizeProblem& p, const Options& options) {
           const size_t offset = x_offset + r * stride_at(p.x, 1);
           return from.read(element_at(static_cast<const void*>(p.x.data), p.x.type, offset), 0, p.width, where);
         };
-        const float *low = read(row.low, low_room), *high = read(row.high, low_room + p.width);
+        const float *low = read(row.low, low_buffer), *high = read(row.high, low_buffer + p.width);
         for (size_t i = 0; i < p.out_width; ++i) {
           const CropTap& c = columns[i];
           const float top = low[c.low] + c.fraction * (low[c.high] - low[c.low]);
@@ -263,13 +263,13 @@ void crop_resize_backward(const CropResizeProblem& p, const Options& options) {
   // A plane of dx is summed in f32 over the boxes in order, by one thread, then written.
   const size_t each = round_up(checked_add(pixels, p.out_width, p.op), 16);
   const Buffer taps(options, checked_mul(tap_count(p), sizeof(CropTap), p.op), "the taps of boxes");
-  const Buffer room(options, checked_mul(checked_mul(each, threads, p.op), sizeof(float), p.op),
-                    "a plane of gradients");
+  const Buffer buffer(options, checked_mul(checked_mul(each, threads, p.op), sizeof(float), p.op),
+                      "a plane of gradients");
   for (size_t box = 0; box < p.boxes; ++box) fill_taps(p, box, taps.as<CropTap>() + box * taps_each);
   const Elements from = row_lens(p.y, p.out_width), to = row_lens(p.x, p.width);
 
   parallel_for(p.planes, threads, [&](size_t plane, size_t worker) {
-    float* sum = room.as<float>() + worker * each;
+    float* sum = buffer.as<float>() + worker * each;
     std::fill_n(sum, pixels, 0.0f);
     for (size_t box = 0; box < p.boxes; ++box) {
       if (p.box_values == 5 && image_of(p, box) != plane / p.channels) continue;

@@ -47,22 +47,22 @@ void run_pass(const DropoutPass& pass, const DecisionMap& map, const Samples& fr
               size_t n_threads) {
   const size_t count = from.elements.count(), total = pass.batch * count, tasks = div_up(total, kTaskElements);
   parallel_for(tasks, threads_for(n_threads, tasks, 3 * total * sizeof(float)), [&](size_t task, size_t) {
-    float x_room[kDropoutBlock], y_room[kDropoutBlock];
-    uint32_t words_room[kDropoutBlock + 2 * kDropoutGroup];
+    float x_buffer[kDropoutBlock], y_buffer[kDropoutBlock];
+    uint32_t words_buffer[kDropoutBlock + 2 * kDropoutGroup];
     const size_t end = std::min(total, (task + 1) * kTaskElements);
     for (size_t at = task * kTaskElements, n; at < end; at += n) {
       const size_t sample = at / count, first = at % count;
       n = std::min({end - at, count - first, map.run(first), kDropoutBlock});
-      const float* x = from.elements.read(from.sample(sample), first, n, x_room);
-      float* y = add ? y_room : to.elements.target(to.sample(sample), first, y_room);
+      const float* x = from.elements.read(from.sample(sample), first, n, x_buffer);
+      float* y = add ? y_buffer : to.elements.target(to.sample(sample), first, y_buffer);
       const uint64_t decision = uint64_t{sample} * map.decisions() + map.decision(first);
       if (pass.threshold == 0) {
         if (x != y) std::memcpy(y, x, n * sizeof(float));
       } else if (map.same_in_run()) {
-        const bool dropped = *dropout_words(pass.seed, pass.number, decision, 1, words_room) < pass.threshold;
+        const bool dropped = *dropout_words(pass.seed, pass.number, decision, 1, words_buffer) < pass.threshold;
         dropped ? static_cast<void>(std::fill_n(y, n, 0.0f)) : dropout_scale(pass.scale, x, y, n);
       } else {
-        const uint32_t* words = dropout_words(pass.seed, pass.number, decision, n, words_room);
+        const uint32_t* words = dropout_words(pass.seed, pass.number, decision, n, words_buffer);
         dropout_select(words, pass.threshold, pass.scale, x, y, n);
       }
       add ? to.elements.accumulate(to.sample(sample), first, n, y) : to.elements.write(to.sample(sample), first, n, y);

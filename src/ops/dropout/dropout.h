@@ -84,9 +84,9 @@ inline constexpr size_t kDropoutBlock = 512;
 // second.
 inline constexpr size_t kDropoutGroup = 32;
 
-// The words of decisions [first, first + n), n <= kDropoutBlock: a pointer into `room`, which has kDropoutBlock +
+// The words of decisions [first, first + n), n <= kDropoutBlock: a pointer into `buffer`, which has kDropoutBlock +
 // 2 * kDropoutGroup words.
-const uint32_t* dropout_words(uint32_t seed, uint64_t pass, uint64_t first, size_t n, uint32_t* room) noexcept;
+const uint32_t* dropout_words(uint32_t seed, uint64_t pass, uint64_t first, size_t n, uint32_t* buffer) noexcept;
 
 // y = word < threshold ? 0 : scale x. y may be x. What is dropped is 0 even where x is not finite.
 void dropout_select(const uint32_t* words, uint32_t threshold, float scale, const float* x, float* y,

@@ -85,12 +85,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-const uint32_t* dropout_words(uint32_t seed, uint64_t pass, uint64_t first, size_t n, uint32_t* room) noexcept {
+const uint32_t* dropout_words(uint32_t seed, uint64_t pass, uint64_t first, size_t n, uint32_t* buffer) noexcept {
   const uint64_t group = first / kDropoutGroup, end = (first + n + kDropoutGroup - 1) / kDropoutGroup;
   // The upper half of the pass number meets the upper half of the counter in bits that no real tensor reaches.
   const uint32_t high = static_cast<uint32_t>(pass >> 32) << 16;
-  BNNS_DISPATCH(DropoutGroups)(seed, static_cast<uint32_t>(pass), high, group, end - group, room);
-  return room + first % kDropoutGroup;
+  BNNS_DISPATCH(DropoutGroups)(seed, static_cast<uint32_t>(pass), high, group, end - group, buffer);
+  return buffer + first % kDropoutGroup;
 }
 
 void dropout_select(const uint32_t* words, uint32_t threshold, float scale, const float* x, float* y,

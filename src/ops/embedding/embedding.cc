@@ -124,11 +124,11 @@ std::string EmbeddingProblem::text() const {
 double embedding_factor(const EmbeddingProblem& p, const void* item) noexcept {
   const Tensor shape = axes_of(p.dictionary, 0, p.item_rank, p.dictionary, 0);
   const Elements lens(shape);
-  float room[kBlock];
+  float buffer[kBlock];
   double sum = 0;
   for (size_t i = 0; i < p.item_count; i += kBlock) {
     const size_t n = std::min(kBlock, p.item_count - i);
-    const float* v = lens.read(item, i, n, room);
+    const float* v = lens.read(item, i, n, buffer);
     for (size_t k = 0; k < n; ++k) {
       const double size = std::fabs(static_cast<double>(v[k]));
       if (std::isinf(p.norm_type)) {
@@ -180,7 +180,7 @@ void EmbeddingFilter::forward(size_t batch, const void* in, size_t in_stride, vo
   const size_t total = checked_mul(p.x.count, batch, kOp);
   const size_t group = std::max<size_t>(1, kTaskElements / p.item_count), tasks = div_up(total, group);
   parallel_for(tasks, threads_for(options_.n_threads, tasks, total * p.item_count), [&](size_t task, size_t) {
-    float room[kBlock], y_room[kBlock];
+    float buffer[kBlock], y_buffer[kBlock];
     for (size_t at = task * group; at < std::min(total, (task + 1) * group); ++at) {
       const size_t b = at / p.x.count, i = at % p.x.count;
       const auto index = static_cast<size_t>(load_integer(p.x, in, b * pair.from_stride + places.x.offset(i)));
@@ -202,8 +202,8 @@ void EmbeddingFilter::forward(size_t batch, const void* in, size_t in_stride, vo
       const float factor = p.max_norm == 0 || zero ? 1.0f : static_cast<float>(embedding_factor(p, from));
       for (size_t k = 0; k < p.item_count; k += kBlock) {
         const size_t n = std::min(kBlock, p.item_count - k);
-        const float* v = places.from.read(from, k, n, room);
-        float* y = places.to.target(to, k, y_room);
+        const float* v = places.from.read(from, k, n, buffer);
+        float* y = places.to.target(to, k, y_buffer);
         for (size_t j = 0; j < n; ++j) y[j] = zero ? 0 : factor * v[j];
         places.to.write(to, k, n, y);
       }
@@ -256,7 +256,7 @@ void EmbeddingFilter::backward(const BackwardCall& call) {
   const size_t group = std::max<size_t>(1, kTaskElements / p.item_count), tasks = div_up(p.items, group);
   const size_t work = (to.accumulate ? 0 : p.dictionary.count) + total * p.item_count;
   parallel_for(tasks, threads_for(options_.n_threads, tasks, work), [&](size_t task, size_t) {
-    float room[kBlock], sum[kBlock];
+    float buffer[kBlock], sum[kBlock];
     double total[kBlock];  // of an index that stands at more than kSumRows positions
     for (size_t k = task * group; k < std::min(p.items, (task + 1) * group); ++k) {
       const bool none = first[k] == first[k + 1] || k == p.padding;
@@ -271,7 +271,7 @@ void EmbeddingFilter::backward(const BackwardCall& call) {
         for (size_t s = first[k]; s < first[k + 1] && !none; ++s) {
           const size_t at = sorted[s];
           const size_t offset = at / p.x.count * dy_stride + places.positions.offset(at % p.x.count);
-          const float* g = places.to.read(element_at(static_cast<const void*>(dy.data), dy.type, offset), e, n, room);
+          const float* g = places.to.read(element_at(static_cast<const void*>(dy.data), dy.type, offset), e, n, buffer);
           add_row(g, n, sum);
           if (is_long && ((s - first[k]) % kSumRows == kSumRows - 1 || s + 1 == first[k + 1])) {
             move_sums(sum, n, total);

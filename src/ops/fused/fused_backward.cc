@@ -102,17 +102,17 @@ void FusedFilter::apply_backward(const FusedBackward& call) {
   }
 
   const size_t affine = round_up(p.affine_count(), 16), middle_floats = checked_mul(batch, p.count(), kOp);
-  ScratchShelf::Lease room(scratch_, (2 * affine + middle_floats) * sizeof(float));
-  float *beta_room = room.as<float>(), *gamma_room = beta_room + affine, *middle = gamma_room + affine;
+  ScratchShelf::Lease buffer(scratch_, (2 * affine + middle_floats) * sizeof(float));
+  float *beta_buffer = buffer.as<float>(), *gamma_buffer = beta_buffer + affine, *middle = gamma_buffer + affine;
   const Tensor dx = [&] {
     Tensor t = shape_.out();
     t.data = middle;
     t.accumulate = false;
     return t;
   }();
-  const Tensor beta_sums = vector_tensor(p.affine_count(), beta_room);
-  const Tensor gamma_sums = vector_tensor(p.affine_count(), gamma_room);
-  std::fill_n(beta_room, 2 * affine, 0.0f);
+  const Tensor beta_sums = vector_tensor(p.affine_count(), beta_buffer);
+  const Tensor gamma_sums = vector_tensor(p.affine_count(), gamma_buffer);
+  std::fill_n(beta_buffer, 2 * affine, 0.0f);
   if (batch > 0) {
     n.dx = &dx, n.dx_stride = p.count();
     if (dbeta.data) n.dbeta = &beta_sums;
@@ -120,8 +120,8 @@ void FusedFilter::apply_backward(const FusedBackward& call) {
     normalization_backward(p, normalization_->parameters, state, n, scratch_, options_.n_threads);
   }
   first_backward(call, describe(shape_.out(), middle));
-  if (dbeta.data) write_delta(dbeta, beta_room);
-  if (dgamma.data) write_delta(dgamma, gamma_room);
+  if (dbeta.data) write_delta(dbeta, beta_buffer);
+  if (dgamma.data) write_delta(dgamma, gamma_buffer);
 }
 
 }  // namespace bnns

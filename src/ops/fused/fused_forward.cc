@@ -72,8 +72,8 @@ void FusedFilter::normalize(size_t batch, const void* const* in, const size_t* i
   // Without a place in the pass the middle tensor needs one of its own, unless a sink takes it.
   const bool own_middle = pass.immediate() && !sinks;
   const size_t own_samples = arithmetic_ ? 1 : batch;
-  ScratchShelf::Lease room(scratch_, own_middle ? checked_mul(own_samples, p.count(), kOp) * sizeof(float) : 0);
-  float* middle = pass.immediate() ? room.as<float>() : pass.values(0);
+  ScratchShelf::Lease buffer(scratch_, own_middle ? checked_mul(own_samples, p.count(), kOp) * sizeof(float) : 0);
+  float* middle = pass.immediate() ? buffer.as<float>() : pass.values(0);
   const size_t stride =
       pass.immediate() || batch == 1 ? p.count() : static_cast<size_t>(pass.values(1) - pass.values(0));
 
@@ -133,12 +133,12 @@ void FusedFilter::quantize(size_t batch, const void* const* in, const size_t* in
                          &target, true};
     return convolution_->forward(batch, in[0], in_stride ? in_stride[0] : 0, nullptr, 0, &sink);
   }
-  ScratchShelf::Lease room(scratch_, checked_mul(batch, middle.count, kOp) * sizeof(float));
-  run_first(batch, in, in_stride, room.as<float>(), middle.count);
+  ScratchShelf::Lease buffer(scratch_, checked_mul(batch, middle.count, kOp) * sizeof(float));
+  run_first(batch, in, in_stride, buffer.as<float>(), middle.count);
   parallel_for(batch, threads_for(options_.n_threads, batch, batch * middle.count * sizeof(float)),
                [&](size_t n, size_t) {
                  quantize_run(quantization_->problem, quantization_->parameters, n, 0,
-                              room.as<float>() + n * middle.count, middle.count, out, out_stride);
+                              buffer.as<float>() + n * middle.count, middle.count, out, out_stride);
                });
 }
 

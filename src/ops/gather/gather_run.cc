@@ -154,11 +154,11 @@ struct AddFloats {
     for (size_t row = 0, rows = p.slab.count / extent; row < rows; ++row) {
       size_t d = at_data, v = at_values;
       add_offsets(p.slab, 1, row, &d, &v);
-      float room[kBlock];
+      float buffer[kBlock];
       for (size_t i = 0; i < extent; i += kBlock) {
         const size_t n = std::min(kBlock, extent - i);
         const float* from =
-            values.read(element_at(static_cast<const void*>(p.values.data), p.values.type, v), i, n, room);
+            values.read(element_at(static_cast<const void*>(p.values.data), p.values.type, v), i, n, buffer);
         data.accumulate(element_at(p.data.data, p.data.type, d), i, n, from);
       }
     }

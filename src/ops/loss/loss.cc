@@ -20,10 +20,10 @@ constexpr size_t kMaxTasks = 256;
 // Weights [first, first + count) of the call.
 WeightTotal total_of(const LossRun& run, size_t first, size_t count) {
   WeightTotal total;
-  float room[kBlock];
+  float buffer[kBlock];
   for (size_t done = 0; done < count; done += kBlock) {
     const size_t m = std::min(kBlock, count - done);
-    const WeightTotal part = weight_total(run.weight_lens->read(run.weights, first + done, m, room), m);
+    const WeightTotal part = weight_total(run.weight_lens->read(run.weights, first + done, m, buffer), m);
     total.sum += part.sum;
     total.nonzero += part.nonzero;
   }
@@ -113,16 +113,16 @@ void check_alternating(const Region& a, const Region& b) {
   fail_invalid("%s: %s and %s overlap; a loss does not work in place", kOp, a.name, b.name);
 }
 
-inline void check_apart(const Region& written, const Region& other) {
+inline void check_disjoint(const Region& written, const Region& other) {
   if (written.begin() < other.end() && other.begin() < written.end()) check_alternating(written, other);
 }
 
-void check_apart_from_inputs(const Region& written, const LossCall& call, const LossRun& run) {
+void check_disjoint_from_inputs(const Region& written, const LossCall& call, const LossRun& run) {
   const Tensor& x = run.problem->x;
   const size_t sample = x.span_bytes(), weights = run.weights ? call.weights_size : 0;
-  check_apart(written, {"in", call.in, sample, run.x.pitch, call.batch});
-  check_apart(written, {"labels", call.labels, sample, run.labels.pitch, call.batch});
-  check_apart(written, {"weights", call.weights, weights * type_bytes(x.type), 0, 1});
+  check_disjoint(written, {"in", call.in, sample, run.x.pitch, call.batch});
+  check_disjoint(written, {"labels", call.labels, sample, run.labels.pitch, call.batch});
+  check_disjoint(written, {"weights", call.weights, weights * type_bytes(x.type), 0, 1});
 }
 
 // in_delta, which must stay clear of what the call reads. lens must live as long as the run.
@@ -133,7 +133,7 @@ Region attach_gradient(const LossCall& call, std::optional<Elements>* lens, Loss
   run->dx = {&**lens, static_cast<char*>(dx.data), stride * type_bytes(dx.type)};
   run->accumulate = dx.accumulate;
   const Region region = {"in_delta", dx.data, dx.span_bytes(), run->dx.pitch, call.batch};
-  check_apart_from_inputs(region, call, *run);
+  check_disjoint_from_inputs(region, call, *run);
   return region;
 }
 
@@ -210,9 +210,9 @@ void LossFilter::forward(const LossCall& call, void* out) const {
   check_data(out, problem_.out_type, kOp, "out");
   const size_t values = problem_.reduced() ? 1 : call.batch * problem_.terms();
   const Region out_region = {"out", out, values * type_bytes(problem_.out_type), 0, 1};
-  check_apart_from_inputs(out_region, call, run);
+  check_disjoint_from_inputs(out_region, call, run);
   std::optional<Elements> dx_lens;
-  if (call.in_delta) check_apart(attach_gradient(call, &dx_lens, &run), out_region);
+  if (call.in_delta) check_disjoint(attach_gradient(call, &dx_lens, &run), out_region);
 
   run.want_terms = true;
   if (!problem_.reduced()) {
@@ -247,7 +247,7 @@ void LossFilter::backward(const LossCall& call, const BNNSNDArrayDescriptor* out
                  problem_.reduced() ? 1 : problem_.terms());
   }
   if (problem_.reduced()) {  // one gradient for the one value: its stride means nothing
-    check_apart(dx_region, {"out_delta", dy.data, type_bytes(dy.type), 0, 1});
+    check_disjoint(dx_region, {"out_delta", dy.data, type_bytes(dy.type), 0, 1});
     const double by = divisor(run, options_.n_threads);
     if (by == 0) return clear_gradients(run);
     run.scale = static_cast<float>(load_element(dy, dy.data, 0) / by);
@@ -257,7 +257,7 @@ void LossFilter::backward(const LossCall& call, const BNNSNDArrayDescriptor* out
   const size_t stride = input_batch_stride(out_delta_stride, call.batch, dy, kOp, "out_delta_stride");
   const Elements dy_lens(dy);
   run.dy = {&dy_lens, static_cast<char*>(dy.data), stride * type_bytes(dy.type)};
-  check_apart(dx_region, {"out_delta", dy.data, dy.span_bytes(), run.dy.pitch, call.batch});
+  check_disjoint(dx_region, {"out_delta", dy.data, dy.span_bytes(), run.dy.pitch, call.batch});
   execute(&run);
 }
 
@@ -286,8 +286,8 @@ double LossFilter::execute(LossRun* run) const {
 }
 
 void LossFilter::write_value(void* out, double value) const {
-  float room = static_cast<float>(value);
-  float* to = out_lens_.target(out, 0, &room);
+  float buffer = static_cast<float>(value);
+  float* to = out_lens_.target(out, 0, &buffer);
   *to = static_cast<float>(value);
   out_lens_.write(out, 0, 1, to);
 }

@@ -60,8 +60,8 @@ struct Samples {
   size_t pitch = 0;  // bytes from one sample to the next
 
   char* at(size_t sample) const { return base + sample * pitch; }
-  const float* read(size_t sample, size_t first, size_t m, float* room) const {
-    return lens->read(at(sample), first, m, room);
+  const float* read(size_t sample, size_t first, size_t m, float* buffer) const {
+    return lens->read(at(sample), first, m, buffer);
   }
 };
 
@@ -85,9 +85,9 @@ struct LossRun {
 
   // The weight of a whole sample; 1 where every element has its own.
   float sample_weight(size_t sample) const {
-    float room;
+    float buffer;
     if (form == WeightForm::uniform) return weight;
-    return form == WeightForm::per_sample ? *weight_lens->read(weights, sample, 1, &room) : 1.0f;
+    return form == WeightForm::per_sample ? *weight_lens->read(weights, sample, 1, &buffer) : 1.0f;
   }
 };
 

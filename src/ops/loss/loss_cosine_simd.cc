@@ -76,7 +76,7 @@ double CosineLoss(const LossRun& run, Range samples) {
     for (size_t first = 0; first < n; first += kBlock) {
       const size_t m = Smaller(kBlock, n - first);
       GradientBlock(rows.x.Read(first, m), rows.labels.Read(first, m), rows.Weights(first, m), factor, along, m,
-                    row ? row + first : rows.g_room);
+                    row ? row + first : rows.g_buffer);
       if (!row) rows.PutGradient(sample, first, m);
     }
   }

@@ -14,13 +14,13 @@ namespace {
 size_t first_without_unit_length(const LossProblem& p, const LossCall& call, double* length) {
   const Elements elements(p.x);
   const size_t stride = call.in_stride ? call.in_stride : p.x.sample_stride();
-  float room[kBlock];
+  float buffer[kBlock];
   for (size_t sample = 0; sample < call.batch; ++sample) {
     const void* base = element_at(call.in, p.x.type, sample * stride);
     double squares = 0;
     for (size_t first = 0; first < p.x.count; first += kBlock) {
       const size_t n = std::min(kBlock, p.x.count - first);
-      const float* x = elements.read(base, first, n, room);
+      const float* x = elements.read(base, first, n, buffer);
       for (size_t i = 0; i < n; ++i) squares += static_cast<double>(x[i]) * static_cast<double>(x[i]);
     }
     *length = std::sqrt(squares);
@@ -33,10 +33,10 @@ bool all_weights_are_one(const LossProblem& p, const LossCall& call) {
   Tensor t = vector_tensor(call.weights_size, nullptr);
   t.type = p.x.type;
   const Elements elements(t);
-  float room[kBlock];
+  float buffer[kBlock];
   for (size_t first = 0; first < call.weights_size; first += kBlock) {
     const size_t n = std::min(kBlock, call.weights_size - first);
-    const float* weights = elements.read(call.weights, first, n, room);
+    const float* weights = elements.read(call.weights, first, n, buffer);
     if (!std::all_of(weights, weights + n, [](float w) { return w == 1; })) return false;
   }
   return true;

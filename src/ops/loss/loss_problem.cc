@@ -58,7 +58,7 @@ const char* reduction_name(BNNSLossReductionFunction reduction) {
 }
 
 // out is contiguous whatever o_desc says, so little of it matters: the type, and with reduction None the promise that
-// a sample has room for its terms. An o_desc without layout and extents takes the input's type.
+// a sample has space for its terms. An o_desc without layout and extents takes the input's type.
 void read_output(const BNNSNDArrayDescriptor& d, LossProblem* p) {
   bool described = d.layout != 0;
   for (size_t extent : d.size) described |= extent != 0;

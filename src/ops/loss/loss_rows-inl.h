@@ -24,32 +24,32 @@ HWY_INLINE size_t Smaller(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
-// The blocks of one row. A short row that has to be converted is converted once: its room keeps it for later passes.
+// The blocks of one row. A short row that has to be converted is converted once: its buffer keeps it for later passes.
 class RowReader {
  public:
-  RowReader(const Elements* lens, float* room) : lens_(lens), room_(room) {}
+  RowReader(const Elements* lens, float* buffer) : lens_(lens), buffer_(buffer) {}
   HWY_INLINE void Start(const void* base, size_t origin) {
     base_ = base;
     origin_ = origin;
     held_ = SIZE_MAX;
   }
   HWY_INLINE const float* Read(size_t first, size_t m) {
-    if (lens_->direct()) return lens_->read(base_, origin_ + first, m, room_);
-    if (held_ != first) lens_->read(base_, origin_ + first, m, room_);
+    if (lens_->direct()) return lens_->read(base_, origin_ + first, m, buffer_);
+    if (held_ != first) lens_->read(base_, origin_ + first, m, buffer_);
     held_ = first;
-    return room_;
+    return buffer_;
   }
 
  private:
   const Elements* lens_;
-  float* room_;
+  float* buffer_;
   const void* base_ = nullptr;
   size_t origin_ = 0, held_ = SIZE_MAX;
 };
 
 // The rows of one call.
 struct Rows {
-  float x_room[kBlock], l_room[kBlock], w_room[kBlock], g_room[kBlock];
+  float x_buffer[kBlock], l_buffer[kBlock], w_buffer[kBlock], g_buffer[kBlock];
   const LossRun& run;
   const bool own_weights, dx_in_place;
   RowReader x, labels, weights;
@@ -58,9 +58,9 @@ struct Rows {
       : run(r),
         own_weights(r.form == WeightForm::per_element),
         dx_in_place(r.dx.base && r.dx.lens->direct() && !r.accumulate),
-        x(r.x.lens, x_room),
-        labels(r.x.lens, l_room),
-        weights(r.weight_lens, w_room) {}
+        x(r.x.lens, x_buffer),
+        labels(r.x.lens, l_buffer),
+        weights(r.weight_lens, w_buffer) {}
 
   HWY_INLINE void Start(size_t sample) {
     x.Start(run.x.at(sample), 0);
@@ -70,28 +70,28 @@ struct Rows {
   // NULL: all 1.
   HWY_INLINE const float* Weights(size_t first, size_t m) { return own_weights ? weights.Read(first, m) : nullptr; }
 
-  // Where gradients may be put: dx's own row, or g_room for one block.
+  // Where gradients may be put: dx's own row, or g_buffer for one block.
   HWY_INLINE float* GradientRow(size_t sample) const {
     return dx_in_place ? run.dx.lens->target(run.dx.at(sample), 0, nullptr) : nullptr;
   }
   HWY_INLINE void PutGradient(size_t sample, size_t first, size_t m) const {
     if (run.accumulate) {
-      run.dx.lens->accumulate(run.dx.at(sample), first, m, g_room);
+      run.dx.lens->accumulate(run.dx.at(sample), first, m, g_buffer);
     } else {
-      run.dx.lens->write(run.dx.at(sample), first, m, g_room);
+      run.dx.lens->write(run.dx.at(sample), first, m, g_buffer);
     }
   }
   HWY_INLINE void PutTerm(size_t sample, double term) const {
     if (!run.out) return;
-    float room;
-    float* to = run.out_lens->target(run.out, sample, &room);
+    float buffer;
+    float* to = run.out_lens->target(run.out, sample, &buffer);
     *to = static_cast<float>(term);
     run.out_lens->write(run.out, sample, 1, to);
   }
   // The factor of a sample's gradient that comes from outside it. Terms with gradients of their own have no divisor.
   HWY_INLINE float Upstream(size_t sample) const {
-    float room;
-    return run.dy.base ? *run.dy.read(sample, 0, 1, &room) : run.scale;
+    float buffer;
+    return run.dy.base ? *run.dy.read(sample, 0, 1, &buffer) : run.scale;
   }
 };
 

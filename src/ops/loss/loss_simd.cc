@@ -142,7 +142,7 @@ HWY_INLINE double RunBlock(const Loss& loss, const Block& b) {
 // Elements [first, first + m) of a sample, from the tensors to blocks and back.
 template <bool kTerms, bool kGradient, class Loss>
 double RunUnits(const Loss& loss, const LossRun& run, Range units) {
-  float x_room[kBlock], l_room[kBlock], w_room[kBlock], dy_room[kBlock], t_room[kBlock], g_room[kBlock];
+  float x_buffer[kBlock], l_buffer[kBlock], w_buffer[kBlock], dy_buffer[kBlock], t_buffer[kBlock], g_buffer[kBlock];
   const size_t chunks = (run.n + kLossChunk - 1) / kLossChunk;
   const bool own_weights = run.form == WeightForm::per_element;
   const bool dx_in_place = kGradient && run.dx.lens->direct() && !run.accumulate;
@@ -160,14 +160,14 @@ double RunUnits(const Loss& loss, const LossRun& run, Range units) {
       const size_t m = end - first < most ? end - first : most;
       Block b;
       b.m = m;
-      b.x = run.x.read(sample, first, m, x_room);
-      b.l = run.labels.read(sample, first, m, l_room);
-      b.w = own_weights ? run.weight_lens->read(run.weights, sample * run.n + first, m, w_room) : nullptr;
-      b.dy = run.dy.base ? run.dy.read(sample, first, m, dy_room) : nullptr;
+      b.x = run.x.read(sample, first, m, x_buffer);
+      b.l = run.labels.read(sample, first, m, l_buffer);
+      b.w = own_weights ? run.weight_lens->read(run.weights, sample * run.n + first, m, w_buffer) : nullptr;
+      b.dy = run.dy.base ? run.dy.read(sample, first, m, dy_buffer) : nullptr;
       b.weight = weight;
       b.scale = run.scale;
-      b.t = kTerms && run.out ? run.out_lens->target(run.out, sample * run.n + first, t_room) : nullptr;
-      b.g = dx_in_place ? run.dx.lens->target(run.dx.at(sample), first, g_room) : g_room;
+      b.t = kTerms && run.out ? run.out_lens->target(run.out, sample * run.n + first, t_buffer) : nullptr;
+      b.g = dx_in_place ? run.dx.lens->target(run.dx.at(sample), first, g_buffer) : g_buffer;
       sum += RunBlock<kTerms, kGradient>(loss, b);
       if (b.t) run.out_lens->write(run.out, sample * run.n + first, m, b.t);
       if constexpr (kGradient) {

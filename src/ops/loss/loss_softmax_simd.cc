@@ -105,7 +105,7 @@ HWY_INLINE double ShortRow(const float* HWY_RESTRICT x, const float* HWY_RESTRIC
     shifted[k] = whole.Load(d, x + k * N);
     top = hn::Max(top, shifted[k]);
   }
-  // A last vector that happens to be whole goes the partial way too: a branch would cost more.
+  // A last vector that happens to be whole is taken as a partial one too: a branch would cost more.
   const PartialVector last{left};
   shifted[K - 1] = last.Load(d, x + (K - 1) * N, -kInfinity);
   top = hn::MaxOfLanes(d, hn::Max(top, shifted[K - 1]));
@@ -238,14 +238,14 @@ double LongRow(Rows& rows, size_t sample, const Numbers& row, float* g_row) {
   for (size_t first = 0; first < n; first += kBlock) {
     const size_t m = Smaller(kBlock, n - first);
     AddBlock<kCategorical>(rows.x.Read(first, m), rows.labels.Read(first, m), rows.Weights(first, m), row, maximum, m,
-                           g_row ? g_row + first : rows.g_room, &sums);
+                           g_row ? g_row + first : rows.g_buffer, &sums);
   }
   const double share = Share<kCategorical>(sums);
   if (run.dx.base) {
     const Gradient gradient = MakeGradient<kCategorical>(D(), sums, share, row);
     for (size_t first = 0; first < n; first += kBlock) {
       const size_t m = Smaller(kBlock, n - first);
-      float* g = g_row ? g_row + first : rows.g_room;
+      float* g = g_row ? g_row + first : rows.g_buffer;
       if (!g_row && n > kBlock) {
         const V top = hn::Set(D(), maximum);
         Transform(rows.x.Read(first, m), g, m, [&](auto d, auto v) HWY_ATTR { return Exp(d, hn::Sub(v, top)); });
@@ -277,7 +277,7 @@ double RunRows(const LossRun& run, Range samples) {
     float* g_row = rows.GradientRow(sample);
     double term;
     if (is_short) {
-      float* g = !run.dx.base ? nullptr : g_row ? g_row : rows.g_room;
+      float* g = !run.dx.base ? nullptr : g_row ? g_row : rows.g_buffer;
       term = AnyShortRow<kCategorical>(rows.x.Read(0, n), rows.labels.Read(0, n), rows.Weights(0, n), row, n, g);
       if (g && !g_row) rows.PutGradient(sample, 0, n);
     } else {

@@ -43,8 +43,8 @@ struct BoxHead {
 };
 
 BoxHead read_head(const Samples& tensor, size_t sample, size_t first) {
-  float room[5];
-  const float* v = tensor.read(sample, first, 5, room);
+  float buffer[5];
+  const float* v = tensor.read(sample, first, 5, buffer);
   return {v[0], v[1], v[2], v[3], v[4]};
 }
 
@@ -130,12 +130,12 @@ class YoloRows {
     double maximum = -INFINITY, exponentials = 0, labels = 0, dot = 0;
     if (object) {
       for_blocks(first, count, [&](size_t at, size_t m) {
-        const float* x = run_.x.read(sample, at, m, x_room_);
+        const float* x = run_.x.read(sample, at, m, x_buffer_);
         for (size_t i = 0; i < m; ++i) maximum = x[i] > maximum ? x[i] : maximum;
       });
       for_blocks(first, count, [&](size_t at, size_t m) {
-        const float* x = run_.x.read(sample, at, m, x_room_);
-        const float* l = run_.labels.read(sample, at, m, l_room_);
+        const float* x = run_.x.read(sample, at, m, x_buffer_);
+        const float* l = run_.labels.read(sample, at, m, l_buffer_);
         for (size_t i = 0; i < m; ++i) {
           exponentials += std::exp(x[i] - maximum);
           labels += l[i];
@@ -145,15 +145,15 @@ class YoloRows {
     }
     if (run_.dx.base) {
       for_blocks(first, count, [&](size_t at, size_t m) {
-        std::fill_n(g_room_, m, 0.0f);
+        std::fill_n(g_buffer_, m, 0.0f);
         if (object) {
-          const float* x = run_.x.read(sample, at, m, x_room_);
-          const float* l = run_.labels.read(sample, at, m, l_room_);
+          const float* x = run_.x.read(sample, at, m, x_buffer_);
+          const float* l = run_.labels.read(sample, at, m, l_buffer_);
           for (size_t i = 0; i < m; ++i) {
-            g_room_[i] = scaled(grid_.scale_class * (std::exp(x[i] - maximum) / exponentials * labels - l[i]));
+            g_buffer_[i] = scaled(grid_.scale_class * (std::exp(x[i] - maximum) / exponentials * labels - l[i]));
           }
         }
-        put(sample, at, m, g_room_);
+        put(sample, at, m, g_buffer_);
       });
     }
     return object && count != 0 ? grid_.scale_class * (std::log(exponentials) * labels - dot) : 0;
@@ -181,7 +181,7 @@ class YoloRows {
   const LossRun& run_;
   const LossProblem& p_;
   const YoloGrid& grid_;
-  float x_room_[kBlock], l_room_[kBlock], g_room_[kBlock];
+  float x_buffer_[kBlock], l_buffer_[kBlock], g_buffer_[kBlock];
 };
 
 }  // namespace

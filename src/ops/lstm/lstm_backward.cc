@@ -8,7 +8,7 @@
 namespace bnns {
 namespace {
 
-// Gradients share memory with each other, with the layer's tensors and with the cache in no way; those of the first
+// Gradients share no memory with each other, with the layer's tensors or with the cache; those of the first
 // states and of x may lie over the ones that come in.
 void check_backward_overlap(const LstmProblem& p, const LstmTensors& deltas, const void* cache, size_t cache_bytes) {
   Extent extents[64];

@@ -117,8 +117,8 @@ class BackwardPass {
   void plan() {
     const size_t H = p_.H;
     LstmRows rows;
-    Buffer room({}, (p_.T + 1) * sizeof(size_t), "the steps of an LSTM");
-    rows.first = room.as<size_t>();
+    Buffer buffer({}, (p_.T + 1) * sizeof(size_t), "the steps of an LSTM");
+    rows.first = buffer.as<size_t>();
     rows.fill(p_);
     const Lens dz = matrix(nullptr, 4 * H);
     for (size_t l = 0; l < std::min<size_t>(p_.L, 2); ++l) {

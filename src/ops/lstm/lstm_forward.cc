@@ -87,8 +87,8 @@ class ForwardPass {
   // Every product that run() makes, for the size of its workspace.
   void plan() {
     LstmRows rows;
-    Buffer room({}, (p_.T + 1) * sizeof(size_t), "the steps of an LSTM");
-    rows.first = room.as<size_t>();
+    Buffer buffer({}, (p_.T + 1) * sizeof(size_t), "the steps of an LSTM");
+    rows.first = buffer.as<size_t>();
     rows.fill(p_);
     for (size_t l = 0; l < std::min<size_t>(p_.L, 2); ++l) {
       s_.engine.plan({rows.total, 4 * p_.H, p_.input_width(l), GemmInit::bias_columns}, layer_input(l),
@@ -174,7 +174,7 @@ class ForwardPass {
   void store_output() {
     const size_t width = p_.D * p_.H;
     const float* y = memory_.y(p_.L - 1);
-    std::fill_n(s_.wx, width, 0.0f);  // [4H][I] has room for a row
+    std::fill_n(s_.wx, width, 0.0f);  // [4H][I] has space for a row
     parallel_for(p_.T, threads_for(n_threads_, p_.T, p_.T * p_.B * width * sizeof(float)), [&](size_t t, size_t) {
       for (size_t b = 0; b < p_.B; ++b) {
         p_.at.y.store(0, t, b, b < s_.rows.active(t) ? y + (s_.rows.first[t] + b) * width : s_.wx);

@@ -78,12 +78,12 @@ void LstmInput::look(const LstmProblem& p) {
                 : strided_lens(x.data, type, static_cast<ptrdiff_t>(p.B == 1 ? x.stride[1] : x.stride[2]), 1);
 }
 
-void LstmInput::load(const LstmProblem& p, const LstmRows& rows, float* room, size_t n_threads) {
+void LstmInput::load(const LstmProblem& p, const LstmRows& rows, float* buffer, size_t n_threads) {
   if (!staged) return;
   parallel_for(p.T, threads_for(n_threads, p.T, rows.total * p.I * sizeof(float)), [&](size_t t, size_t) {
-    for (size_t b = 0; b < rows.active(t); ++b) p.at.x.load(0, t, b, room + (rows.first[t] + b) * p.I);
+    for (size_t b = 0; b < rows.active(t); ++b) p.at.x.load(0, t, b, buffer + (rows.first[t] + b) * p.I);
   });
-  lens.data = room;
+  lens.data = buffer;
 }
 
 // One decision per element, numbered row by row; the layer is the pass of dropout's generator.
@@ -94,9 +94,9 @@ void lstm_drop(const LstmCacheHeader& header, size_t l, size_t rows, size_t widt
   const auto scale = static_cast<float>(1 / (1 - rate));
   const size_t total = rows * width, tasks = div_up(total, kDropoutBlock);
   parallel_for(tasks, threads_for(n_threads, tasks, 3 * total * sizeof(float)), [&](size_t task, size_t) {
-    uint32_t room[kDropoutBlock + 2 * kDropoutGroup];
+    uint32_t buffer[kDropoutBlock + 2 * kDropoutGroup];
     const size_t first = task * kDropoutBlock, n = std::min(kDropoutBlock, total - first);
-    const uint32_t* words = dropout_words(header.seed, l + 1, first, n, room);
+    const uint32_t* words = dropout_words(header.seed, l + 1, first, n, buffer);
     dropout_select(words, threshold, scale, x + first, y + first, n);
   });
 }

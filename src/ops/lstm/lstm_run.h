@@ -95,7 +95,7 @@ struct LstmInput {
   Lens lens;  // rows x I
   bool staged = false;
   void look(const LstmProblem& p);
-  void load(const LstmProblem& p, const LstmRows& rows, float* room, size_t n_threads);
+  void load(const LstmProblem& p, const LstmRows& rows, float* buffer, size_t n_threads);
 };
 
 // y[r] = x[r] with the decisions of dropout between layer l and l + 1, forward and backward alike; width D H. y may

@@ -115,9 +115,10 @@ void NearestNeighbors::info(int sample, int* indices, void* distances) const {
 
   if (queries == 1) {  // distances by blocks on all threads, then one selection
     const size_t square_bytes = round_up(checked_mul(loaded, sizeof(float), kOp), kAlignment);
-    const Buffer room(options_, checked_add(square_bytes, checked_mul(most, sizeof(Candidate), kOp), kOp), "distances");
-    float* squares = room.as<float>();
-    Candidate* heap = reinterpret_cast<Candidate*>(room.as<char>() + square_bytes);
+    const Buffer buffer(options_, checked_add(square_bytes, checked_mul(most, sizeof(Candidate), kOp), kOp),
+                        "distances");
+    float* squares = buffer.as<float>();
+    Candidate* heap = reinterpret_cast<Candidate*>(buffer.as<char>() + square_bytes);
     parallel_for(blocks, threads_for(options_.n_threads, blocks, work), [&](size_t block, size_t) {
       const size_t at = block * kRows;
       squared_distances(rows + first * features_, rows + at * features_, std::min(kRows, loaded - at), features_,
@@ -131,9 +132,9 @@ void NearestNeighbors::info(int sample, int* indices, void* distances) const {
   }
   const size_t threads = threads_for(options_.n_threads, queries, checked_mul(work, queries, kOp));
   const size_t each = round_up(checked_mul(most, sizeof(Candidate), kOp), kAlignment);
-  const Buffer room(options_, checked_mul(each, threads, kOp), "neighbours");
+  const Buffer buffer(options_, checked_mul(each, threads, kOp), "neighbours");
   parallel_for(queries, threads, [&](size_t query, size_t worker) {
-    Candidate* heap = reinterpret_cast<Candidate*>(room.as<char>() + worker * each);
+    Candidate* heap = reinterpret_cast<Candidate*>(buffer.as<char>() + worker * each);
     float squares[kRows];
     size_t used = 0;
     for (size_t at = 0; at < loaded; at += kRows) {

@@ -154,12 +154,12 @@ void clip_by_value(const BNNSNDArrayDescriptor* dest, const BNNSNDArrayDescripto
   const Elements from(x), to(y, x);
   const size_t tasks = div_up(x.count, kChunk);
   parallel_for(tasks, threads_for(0, tasks, x.count), [&](size_t task, size_t) {
-    float x_room[kBlock], y_room[kBlock];
+    float x_buffer[kBlock], y_buffer[kBlock];
     const size_t end = std::min(x.count, (task + 1) * kChunk);
     for (size_t at = task * kChunk; at < end; at += kBlock) {
       const size_t m = std::min(kBlock, end - at);
-      float* out = to.target(y.data, at, y_room);
-      clamp_all(from.read(x.data, at, m, x_room), low, high, out, m);
+      float* out = to.target(y.data, at, y_buffer);
+      clamp_all(from.read(x.data, at, m, x_buffer), low, high, out, m);
       to.write(y.data, at, m, out);
     }
   });
@@ -241,12 +241,12 @@ void compute_norm(const BNNSNDArrayDescriptor* dest, const BNNSNDArrayDescriptor
   SliceValues norms(Options{}, p.slices, "norms of the slices");
   slice_squares(p, norms.data());
   const Elements to = SliceLens(y, p.x, p.axes).across;
-  float room[kBlock];
+  float buffer[kBlock];
   for (size_t first = 0; first < p.slices; first += kBlock) {
     const size_t m = std::min(kBlock, p.slices - first);
-    for (size_t i = 0; i < m; ++i) room[i] = static_cast<float>(std::sqrt(norms[first + i]));
-    float* out = to.target(y.data, first, room);
-    if (out != room) std::copy(room, room + m, out);
+    for (size_t i = 0; i < m; ++i) buffer[i] = static_cast<float>(std::sqrt(norms[first + i]));
+    float* out = to.target(y.data, first, buffer);
+    if (out != buffer) std::copy(buffer, buffer + m, out);
     to.write(y.data, first, m, out);
   }
 }
@@ -267,11 +267,11 @@ void compute_norm_backward(const void* in, const BNNSNDArrayDescriptor* in_delta
 
   SliceValues factors(Options{}, p.slices, "gradients of the slices");
   const Elements lens = SliceLens(dy, p.x, p.axes).across;
-  float dy_room[kBlock], y_room[kBlock];
+  float dy_buffer[kBlock], y_buffer[kBlock];
   for (size_t first = 0; first < p.slices; first += kBlock) {
     const size_t m = std::min(kBlock, p.slices - first);
-    const float* dys = lens.read(dy.data, first, m, dy_room);
-    const float* ys = lens.read(out, first, m, y_room);
+    const float* dys = lens.read(dy.data, first, m, dy_buffer);
+    const float* ys = lens.read(out, first, m, y_buffer);
     for (size_t i = 0; i < m; ++i) {
       factors[first + i] = ys[i] == 0 ? 0 : static_cast<double>(dys[i]) / static_cast<double>(ys[i]);
     }

@@ -48,11 +48,11 @@ bool walks_rows(const NormProblem& p) {
 
 double square_sum_range(const Elements& x, const void* base, size_t begin, size_t end) noexcept {
   if (x.direct()) return square_sum(static_cast<const float*>(base) + begin, end - begin);
-  float room[kBlock];
+  float buffer[kBlock];
   double sum = 0;
   for (size_t at = begin; at < end; at += kBlock) {
     const size_t m = std::min(kBlock, end - at);
-    sum += square_sum(x.read(base, at, m, room), m);
+    sum += square_sum(x.read(base, at, m, buffer), m);
   }
   return sum;
 }
@@ -78,17 +78,17 @@ void squares_by_columns(const NormProblem& p, const SliceLens& x, double* square
   // Few columns and many rows: the rows are split too, into parts that depend on the shape alone.
   const size_t parts = blocks >= 16 ? 1 : std::clamp<size_t>(p.x.count / (4 * kChunk), 1, 16);
   const size_t rows = div_up(p.length, parts);
-  Buffer partial_room(Options{}, parts > 1 ? parts * p.slices * sizeof(double) : 0, "partial sums");
-  double* partial = parts > 1 ? partial_room.as<double>() : squares;
+  Buffer partial_buffer(Options{}, parts > 1 ? parts * p.slices * sizeof(double) : 0, "partial sums");
+  double* partial = parts > 1 ? partial_buffer.as<double>() : squares;
   parallel_for(blocks * parts, threads_for(0, blocks * parts, p.x.count), [&](size_t task, size_t) {
     const size_t block = task % blocks, part = task / blocks;
     const size_t first = block * kColumns, m = std::min(kColumns, p.slices - first);
     double* sums = partial + part * p.slices + first;
     std::fill(sums, sums + m, 0.0);
-    float room[kColumns];
+    float buffer[kColumns];
     for (size_t i = part * rows; i < std::min(p.length, (part + 1) * rows); ++i) {
       const void* row = element_at(p.x.data, x.type, x.slice.offset(i));
-      square_add(x.across.read(row, first, m, room), sums, m);
+      square_add(x.across.read(row, first, m, buffer), sums, m);
     }
   });
   if (parts == 1) return;
@@ -102,8 +102,8 @@ void squares_by_columns(const NormProblem& p, const SliceLens& x, double* square
 struct Sink {
   const Elements& lens;
   bool accumulate;
-  float* target(void* base, size_t first, float* room) const {
-    return accumulate ? room : lens.target(base, first, room);
+  float* target(void* base, size_t first, float* buffer) const {
+    return accumulate ? buffer : lens.target(base, first, buffer);
   }
   void put(void* base, size_t first, size_t n, const float* values) const {
     accumulate ? lens.accumulate(base, first, n, values) : lens.write(base, first, n, values);
@@ -115,7 +115,7 @@ void scale_rows(const NormProblem& p, const SliceLens& x, const void* x_data, co
   const Sink sink{y.slice, y_tensor.accumulate};
   const size_t tasks = div_up(p.x.count, kChunk);
   parallel_for(tasks, threads_for(0, tasks, p.x.count), [&](size_t task, size_t) {
-    float x_room[kBlock], y_room[kBlock];
+    float x_buffer[kBlock], y_buffer[kBlock];
     const size_t end = std::min(p.x.count, (task + 1) * kChunk);
     for (size_t at = task * kChunk; at < end;) {  // slices lie end to end: element i of slice s is s * length + i
       const size_t s = at / p.length, stop = std::min(end, (s + 1) * p.length);
@@ -123,8 +123,8 @@ void scale_rows(const NormProblem& p, const SliceLens& x, const void* x_data, co
       void* to = element_at(y_tensor.data, y.type, y.across.offset(s));
       while (at < stop) {
         const size_t i = at - s * p.length, m = std::min(kBlock, stop - at);
-        float* out = sink.target(to, i, y_room);
-        scale_all(x.slice.read(from, i, m, x_room), factors[s], out, m);
+        float* out = sink.target(to, i, y_buffer);
+        scale_all(x.slice.read(from, i, m, x_buffer), factors[s], out, m);
         sink.put(to, i, m, out);
         at += m;
       }
@@ -138,15 +138,15 @@ void scale_columns(const NormProblem& p, const SliceLens& x, const void* x_data,
   const size_t columns = std::min(p.slices, kChunk), blocks = div_up(p.slices, columns);
   const size_t rows = std::max<size_t>(1, kChunk / columns), groups = div_up(p.length, rows);
   parallel_for(blocks * groups, threads_for(0, blocks * groups, p.x.count), [&](size_t task, size_t) {
-    float x_room[kBlock], y_room[kBlock];
+    float x_buffer[kBlock], y_buffer[kBlock];
     const size_t first = task % blocks * columns, last = std::min(p.slices, first + columns), group = task / blocks;
     for (size_t i = group * rows; i < std::min(p.length, (group + 1) * rows); ++i) {
       const void* from = element_at(x_data, x.type, x.slice.offset(i));
       void* to = element_at(y_tensor.data, y.type, y.slice.offset(i));
       for (size_t s = first; s < last; s += kBlock) {
         const size_t m = std::min(kBlock, last - s);
-        float* out = sink.target(to, s, y_room);
-        scale_each(x.across.read(from, s, m, x_room), factors + s, out, m);
+        float* out = sink.target(to, s, y_buffer);
+        scale_each(x.across.read(from, s, m, x_buffer), factors + s, out, m);
         sink.put(to, s, m, out);
       }
     }

@@ -74,8 +74,8 @@ class BlockParameters {
   // Prepares elements [i, i + n) and returns how many of them it did: all, or at least kShort.
   size_t prepare(size_t i, size_t n) {
     if (period_ != 0) {
-      scale_.values = scale_.room + i % period_;
-      bias_.values = bias_.room + i % period_;
+      scale_.values = scale_.buffer + i % period_;
+      bias_.values = bias_.buffer + i % period_;
       return n;
     }
     if (p_.inner == 0 || p_.entries == 1) return constant(0, n);
@@ -105,32 +105,32 @@ class BlockParameters {
     Elements elements;
     float missing;  // every entry where no data are there
     const float* values = nullptr;
-    size_t held = SIZE_MAX;  // the entry that room[0] holds for constant()
-    float room[2 * kBlock];
+    size_t held = SIZE_MAX;  // the entry that buffer[0] holds for constant()
+    float buffer[2 * kBlock];
 
     Vector(const Tensor& t, float absent) : tensor(t), missing(absent) {
       if (t.data) elements = Elements(t);
     }
     void constant(size_t entry) {
-      if (held != entry) room[0] = tensor.data ? *elements.read(tensor.data, entry, 1, room) : missing;
+      if (held != entry) buffer[0] = tensor.data ? *elements.read(tensor.data, entry, 1, buffer) : missing;
       held = entry;
-      values = room;
+      values = buffer;
     }
     void read(size_t entry, size_t n) {
       held = SIZE_MAX;
-      if (!tensor.data) std::fill_n(room, n, missing);
-      values = tensor.data ? elements.read(tensor.data, entry, n, room) : room;
+      if (!tensor.data) std::fill_n(buffer, n, missing);
+      values = tensor.data ? elements.read(tensor.data, entry, n, buffer) : buffer;
     }
     // n elements, the first of which is number `at` of the `inner` that share `entry`.
     void repeat(size_t entry, size_t at, size_t inner, size_t entries, size_t n) {
       if (!tensor.data) return read(entry, n);
       held = SIZE_MAX;
-      values = room;
+      values = buffer;
       for (size_t done = 0; done < n;) {
         float one;
         const float value = *elements.read(tensor.data, entry, 1, &one);  // a pointer into a dense f32 vector
         const size_t end = std::min(n, done + inner - at);
-        while (done < end) room[done++] = value;
+        while (done < end) buffer[done++] = value;
         at = 0;
         if (++entry == entries) entry = 0;
       }
@@ -147,14 +147,14 @@ class BlockParameters {
   const QuantizationProblem& p_;
   Vector scale_, bias_;
   bool per_element_ = false;
-  size_t period_ = 0;  // of the pattern in both rooms; 0: none
+  size_t period_ = 0;  // of the pattern in both buffers; 0: none
 };
 
 // Elements [i, end) from x to y.
 void walk(const QuantizationProblem& p, const QuantizationParameters& values, const Side& x, const Side& y, size_t i,
           size_t end) noexcept {
   BlockParameters parameters(p, values, end - i);
-  float x_room[kBlock], y_room[kBlock];
+  float x_buffer[kBlock], y_buffer[kBlock];
   const bool one_is_f32 = x.type == BNNSDataTypeFloat32 || y.type == BNNSDataTypeFloat32;
   const bool through = x.joined && y.joined && one_is_f32 && in_kernel(x.type) && in_kernel(y.type);
   for (size_t n; i < end; i += n) {
@@ -180,13 +180,13 @@ void walk(const QuantizationProblem& p, const QuantizationParameters& values, co
     if (from_x) {
       block.x = x.address(i);
     } else {
-      block.x = x.elements->read(x.sample(i), i % x.count, n, x_room);
+      block.x = x.elements->read(x.sample(i), i % x.count, n, x_buffer);
       block.x_type = BNNSDataTypeFloat32;
     }
-    block.y = to_y ? y.address(i) : y_room;
+    block.y = to_y ? y.address(i) : y_buffer;
     if (!to_y) block.y_type = BNNSDataTypeFloat32;
     quantize_block(block);
-    if (!to_y) y.elements->write(y.sample(i), i % y.count, n, y_room);
+    if (!to_y) y.elements->write(y.sample(i), i % y.count, n, y_buffer);
   }
 }
 

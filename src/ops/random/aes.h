@@ -24,7 +24,7 @@ void aes128_encrypt(const AesKey& key, const uint8_t in[16], uint8_t out[16]) no
 // and small CPUs without AVX2 have them too. The bits are the same either way.
 void aes128_counter_blocks(const AesKey& key, uint64_t first, size_t blocks, uint8_t* out) noexcept;
 
-// The two ways by name, for tests. The second may only be called where aes_instructions() is true.
+// The two implementations by name, for tests. The second may only be called where aes_instructions() is true.
 void aes128_counter_blocks_tables(const AesKey& key, uint64_t first, size_t blocks, uint8_t* out) noexcept;
 void aes128_counter_blocks_instructions(const AesKey& key, uint64_t first, size_t blocks, uint8_t* out) noexcept;
 bool aes_instructions() noexcept;

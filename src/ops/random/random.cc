@@ -104,9 +104,9 @@ void fill_floats(Generator& generator, const Tensor& t, size_t work_per_element,
   const Elements elements(t);
   for_each_block(t.count, work_per_element, generator.options().n_threads, [&](size_t first, size_t n) {
     uint32_t words[kBlock];
-    float room[kBlock];
+    float buffer[kBlock];
     stream.words(first, n, words);
-    float* y = elements.target(t.data, first, room);
+    float* y = elements.target(t.data, first, buffer);
     kernel(words, n, y);
     elements.write(t.data, first, n, y);
   });

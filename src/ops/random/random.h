@@ -1,4 +1,5 @@
-// Random numbers: a stream of 32-bit words from AES-128 in counter mode, and four ways to fill a tensor with it.
+// Random numbers: a stream of 32-bit words from AES-128 in counter mode, and four distributions that fill a tensor from
+// it.
 //
 //   key      the 64-bit seed, little-endian, twice
 //   word i   little-endian 32-bit word i mod 4 of AES(key, i / 4), the counter as a 128-bit big-endian number

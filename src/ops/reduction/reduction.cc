@@ -81,9 +81,9 @@ class Store final : public ReductionSink {
       }
       return;
     }
-    float room[kMaxReductionColumns];
+    float buffer[kMaxReductionColumns];
     void* base = element_at(p_.y.data, p_.y.type, y_offset);
-    float* to = lens_.target(base, 0, room);
+    float* to = lens_.target(base, 0, buffer);
     if (is_plain_) {
       for (size_t i = 0; i < n; ++i) to[i] = static_cast<float>(cells.value[i]);
     } else {

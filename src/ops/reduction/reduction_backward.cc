@@ -187,10 +187,10 @@ void ReductionFilter::backward(const BackwardCall& arguments) {
   const Elements dy(call.dy, call.numbers);
   for (size_t b = 0; b < batch; ++b) {
     const void* base = element_at(static_cast<const void*>(call.dy.data), call.dy.type, b * call.dy_stride);
-    float room[kBlock];
+    float buffer[kBlock];
     for (size_t i = 0; i < results; i += kBlock) {
       const size_t n = std::min(kBlock, results - i);
-      std::copy_n(dy.read(base, i, n, room), n, coefficients.c + b * results + i);
+      std::copy_n(dy.read(base, i, n, buffer), n, coefficients.c + b * results + i);
     }
   }
   finish_coefficients(p, coefficients, total);

@@ -124,15 +124,15 @@ class Rows {
   // dx of one row of sample b.
   void slope_x(const Coefficients& coefficients, size_t b, size_t row) const {
     const Axis o = at(row);
-    float room[kBlock], w_room[kBlock], c_room[kBlock], a_room[kBlock], dx_room[kBlock];
+    float buffer[kBlock], w_buffer[kBlock], c_buffer[kBlock], a_buffer[kBlock], dx_buffer[kBlock];
     void* base = element_at(call_.dx.data, call_.dx.type, b * call_.dx_stride + o.dx);
     for (size_t i = 0; i < inner_.extent; i += kBlock) {
       const size_t n = std::min(kBlock, inner_.extent - i);
-      const float* x = read_x(b, o, i, n, room);
-      const float* w = read_w(o, i, n, w_room);
+      const float* x = read_x(b, o, i, n, buffer);
+      const float* w = read_w(o, i, n, w_buffer);
       const float *c, *a;
-      spread(coefficients, b, o, i, n, c_room, a_room, &c, &a);
-      float* dx = call_.dx.accumulate ? dx_room : dx_lens_.target(base, i, dx_room);
+      spread(coefficients, b, o, i, n, c_buffer, a_buffer, &c, &a);
+      float* dx = call_.dx.accumulate ? dx_buffer : dx_lens_.target(base, i, dx_buffer);
       if (is_choice(call_.p.function) || call_.p.function == BNNSReduceFunctionProduct) {
         for (size_t k = 0; k < n; ++k) {
           const double s = element_slope(coefficients, b, o, i + k, x ? x[k] : 0, w ? w[k] : 1);
@@ -148,7 +148,7 @@ class Rows {
   // dw of one row, summed over the batch in order: kSumRows samples in f32, beyond in double.
   void slope_w(const Coefficients& coefficients, size_t row) const {
     const Axis o = at(row);
-    float room[kBlock], w_room[kBlock], c_room[kBlock], a_room[kBlock], sum[kBlock];
+    float buffer[kBlock], w_buffer[kBlock], c_buffer[kBlock], a_buffer[kBlock], sum[kBlock];
     double total[kBlock];
     const bool is_long = call_.batch > kSumRows;
     const bool one_by_one = is_choice(call_.p.function) || call_.p.function == BNNSReduceFunctionProduct;
@@ -156,13 +156,13 @@ class Rows {
     void* base = element_at(call_.dw.data, call_.dw.type, o.dw);
     for (size_t i = 0; i < inner_.extent; i += kBlock) {
       const size_t n = std::min(kBlock, inner_.extent - i);
-      const float* w = read_w(o, i, n, w_room);
+      const float* w = read_w(o, i, n, w_buffer);
       std::fill_n(sum, n, 0.0f);
       if (is_long) std::fill_n(total, n, 0.0);
       for (size_t b = 0; b < call_.batch; ++b) {
-        const float* x = read_x(b, o, i, n, room);
+        const float* x = read_x(b, o, i, n, buffer);
         const float *c, *a;
-        spread(coefficients, b, o, i, n, c_room, a_room, &c, &a);
+        spread(coefficients, b, o, i, n, c_buffer, a_buffer, &c, &a);
         if (one_by_one) {
           for (size_t k = 0; k < n; ++k) {
             const double s = element_slope(coefficients, b, o, i + k, x[k], w[k]);
@@ -192,13 +192,13 @@ class Rows {
     size_t* zeros = coefficients.place + b * coefficients.results;
     std::fill_n(value, coefficients.results, 1.0);
     std::fill_n(zeros, coefficients.results, size_t{0});
-    float room[kBlock], w_room[kBlock];
+    float buffer[kBlock], w_buffer[kBlock];
     for (size_t row = 0; row < count(); ++row) {
       const Axis o = at(row);
       for (size_t i = 0; i < inner_.extent; i += kBlock) {
         const size_t n = std::min(kBlock, inner_.extent - i);
-        const float* x = read_x(b, o, i, n, room);
-        const float* w = read_w(o, i, n, w_room);
+        const float* x = read_x(b, o, i, n, buffer);
+        const float* w = read_w(o, i, n, w_buffer);
         for (size_t k = 0; k < n; ++k) {
           const double t = static_cast<double>(x[k]) * static_cast<double>(w ? w[k] : 1);
           const size_t r = o.result + (i + k) * inner_.result;
@@ -209,29 +209,29 @@ class Rows {
   }
 
  private:
-  const float* read_x(size_t b, const Axis& o, size_t i, size_t n, float* room) const {
+  const float* read_x(size_t b, const Axis& o, size_t i, size_t n, float* buffer) const {
     if (!call_.x.data) return nullptr;
     const void* base = element_at(static_cast<const void*>(call_.x.data), call_.x.type, b * call_.x_stride + o.x);
-    return x_lens_.read(base, i, n, room);
+    return x_lens_.read(base, i, n, buffer);
   }
-  const float* read_w(const Axis& o, size_t i, size_t n, float* room) const {
+  const float* read_w(const Axis& o, size_t i, size_t n, float* buffer) const {
     if (!call_.p.weighted()) return nullptr;
     const Tensor& w = call_.p.w;
-    return w_lens_.read(element_at(static_cast<const void*>(w.data), w.type, o.w), i, n, room);
+    return w_lens_.read(element_at(static_cast<const void*>(w.data), w.type, o.w), i, n, buffer);
   }
   // c and a of elements [i, i + n) of a row.
-  void spread(const Coefficients& from, size_t b, const Axis& o, size_t i, size_t n, float* c_room, float* a_room,
+  void spread(const Coefficients& from, size_t b, const Axis& o, size_t i, size_t n, float* c_buffer, float* a_buffer,
               const float** c, const float** a) const {
     const size_t first = b * from.results + o.result + i * inner_.result;
     *c = from.c + first;
     *a = from.a + first;
     if (inner_.result == 1) return;
-    for (size_t k = 0; k < n; ++k) c_room[k] = (*c)[k * inner_.result];
+    for (size_t k = 0; k < n; ++k) c_buffer[k] = (*c)[k * inner_.result];
     if (call_.p.function == BNNSReduceFunctionLogSumExp) {  // nothing else reads a
-      for (size_t k = 0; k < n; ++k) a_room[k] = (*a)[k * inner_.result];
+      for (size_t k = 0; k < n; ++k) a_buffer[k] = (*a)[k * inner_.result];
     }
-    *c = c_room;
-    *a = a_room;
+    *c = c_buffer;
+    *a = a_buffer;
   }
   // The derivative by w x of one element.
   double element_slope(const Coefficients& from, size_t b, const Axis& o, size_t i, float x, float w) const {

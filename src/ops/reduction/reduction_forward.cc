@@ -18,7 +18,7 @@ namespace {
 using Kind = ReductionFold::Kind;
 
 constexpr size_t kMaxColumns = kMaxReductionColumns;
-constexpr size_t kRoom = 8192;           // elements of a block that is converted or transposed: 32 KiB
+constexpr size_t kBufferFloats = 8192;   // elements of a block that is converted or transposed: 32 KiB
 constexpr size_t kRun = 2048;            // elements of a row that are folded in f32
 constexpr size_t kDirectRows = 64;       // rows of a block that are folded in f32
 constexpr size_t kWide = 64;             // narrow columns are put side by side up to this width
@@ -75,9 +75,9 @@ struct Fold : ReductionFold {
   }
 };
 
-struct Rooms {
-  alignas(64) float x[kRoom], w[kRoom], x_turned[kRoom], w_turned[kRoom];
-  alignas(64) float result[kRoom], shift[kMaxColumns];
+struct Buffers {
+  alignas(64) float x[kBufferFloats], w[kBufferFloats], x_turned[kBufferFloats], w_turned[kBufferFloats];
+  alignas(64) float result[kBufferFloats], shift[kMaxColumns];
   alignas(64) double product[kMaxColumns];
   int32_t row[kMaxColumns];
 };
@@ -91,15 +91,15 @@ class Operand {
       : tensor_(&t), major_(major), lens_(row_elements(t, extent, minor)) {}
   bool present() const { return tensor_ != nullptr; }
   bool direct() const { return lens_.direct(); }
-  ReductionMatrix load(size_t offset, size_t first, size_t rows, size_t n, float* room) const {
+  ReductionMatrix load(size_t offset, size_t first, size_t rows, size_t n, float* buffer) const {
     if (!tensor_) return {};
     const void* base = element_at(static_cast<const void*>(tensor_->data), tensor_->type, offset);
     if (lens_.direct()) return {static_cast<const float*>(base) + first, major_};
     for (size_t r = 0; r < rows; ++r) {
-      const float* row = lens_.read(element_at(base, tensor_->type, r * major_), first, n, room + r * n);
-      if (row != room + r * n) std::copy(row, row + n, room + r * n);  // a row of one element is read in place
+      const float* row = lens_.read(element_at(base, tensor_->type, r * major_), first, n, buffer + r * n);
+      if (row != buffer + r * n) std::copy(row, row + n, buffer + r * n);  // a row of one element is read in place
     }
-    return {room, n};
+    return {buffer, n};
   }
 
  private:
@@ -108,11 +108,11 @@ class Operand {
   Elements lens_;
 };
 
-ReductionMatrix turn(ReductionMatrix m, size_t rows, size_t n, float* room) {
+ReductionMatrix turn(ReductionMatrix m, size_t rows, size_t n, float* buffer) {
   if (!m.data) return m;
   transpose_tile(reinterpret_cast<const uint32_t*>(m.data), static_cast<ptrdiff_t>(m.step),
-                 reinterpret_cast<uint32_t*>(room), static_cast<ptrdiff_t>(rows), rows, n);
-  return {room, rows};
+                 reinterpret_cast<uint32_t*>(buffer), static_cast<ptrdiff_t>(rows), rows, n);
+  return {buffer, rows};
 }
 
 class Walk {
@@ -126,10 +126,10 @@ class Walk {
     const size_t run = std::max<size_t>(1, std::min(p_.run.extent, kRun));
     if (by_rows_) {
       run_block_ = run;
-      column_block_ = std::clamp<size_t>(kRoom / run, 1, std::min<size_t>(p_.columns.extent, 256));
+      column_block_ = std::clamp<size_t>(kBufferFloats / run, 1, std::min<size_t>(p_.columns.extent, 256));
     } else {
       column_block_ = std::min(p_.columns.extent, kMaxColumns);
-      run_block_ = direct ? kDirectRows : std::min(kDirectRows, kRoom / column_block_);
+      run_block_ = direct ? kDirectRows : std::min(kDirectRows, kBufferFloats / column_block_);
       const bool dense = direct && p_.columns.extent == column_block_ && p_.run.x == column_block_ &&
                          (!w || p_.run.w == column_block_);
       if (dense && column_block_ * 2 <= kWide && p_.run.extent >= kWide) {
@@ -157,7 +157,7 @@ class Walk {
   }
 
   // Folds steps [begin, end) of a unit into cells.
-  void run(size_t unit, size_t begin, size_t end, const ReductionCells& cells, Rooms& rooms) const {
+  void run(size_t unit, size_t begin, size_t end, const ReductionCells& cells, Buffers& buffers) const {
     const size_t first = unit % column_blocks_ * column_block_, n = columns(unit);
     size_t x = 0, w = 0, rest = unit / column_blocks_;
     for (size_t k = 0; k < p_.outer_kept_rank; rest /= p_.outer_kept[k++].extent) {
@@ -175,7 +175,7 @@ class Walk {
         const size_t at = outer % a.extent;
         b.x += at * a.x, b.w += at * a.w, b.place += at * a.place;
       }
-      by_rows_ ? fold_rows(b, cells, rooms) : fold_columns(b, cells, rooms);
+      by_rows_ ? fold_rows(b, cells, buffers) : fold_columns(b, cells, buffers);
     }
   }
 
@@ -187,23 +187,23 @@ class Walk {
     size_t place;          // of the first element of the block
   };
 
-  void fold_rows(const Block& b, const ReductionCells& cells, Rooms& rooms) const {
-    const ReductionMatrix x = x_.load(b.x + b.first * p_.columns.x, b.start, b.n, b.length, rooms.x);
-    const ReductionMatrix w = w_.load(b.w + b.first * p_.columns.w, b.start, b.n, b.length, rooms.w);
+  void fold_rows(const Block& b, const ReductionCells& cells, Buffers& buffers) const {
+    const ReductionMatrix x = x_.load(b.x + b.first * p_.columns.x, b.start, b.n, b.length, buffers.x);
+    const ReductionMatrix w = w_.load(b.w + b.first * p_.columns.w, b.start, b.n, b.length, buffers.w);
     if (p_.form == ReductionForm::short_rows) {
-      fold_matrix(turn(x, b.n, b.length, rooms.x_turned), turn(w, b.n, b.length, rooms.w_turned), b.length, b.n, 1,
-                  b.place, cells, rooms);
+      fold_matrix(turn(x, b.n, b.length, buffers.x_turned), turn(w, b.n, b.length, buffers.w_turned), b.length, b.n, 1,
+                  b.place, cells, buffers);
       return;
     }
-    float* y = rooms.result;
+    float* y = buffers.result;
     switch (fold_.kind) {
       case Kind::product:
-        product_rows(x, w, b.n, b.length, rooms.product);
-        for (size_t c = 0; c < b.n; ++c) fold_.join(cells, c, rooms.product[c], 0, 0);
+        product_rows(x, w, b.n, b.length, buffers.product);
+        for (size_t c = 0; c < b.n; ++c) fold_.join(cells, c, buffers.product[c], 0, 0);
         return;
       case Kind::exponential:
-        reduce_rows(ReductionTerm::present, x, w, b.n, b.length, 0, rooms.shift);
-        exp_rows(x, w, b.n, b.length, finite_shift(rooms, b.n), y);
+        reduce_rows(ReductionTerm::present, x, w, b.n, b.length, 0, buffers.shift);
+        exp_rows(x, w, b.n, b.length, finite_shift(buffers, b.n), y);
         break;
       default:
         reduce_rows(fold_.term, x, w, b.n, b.length, epsilon_, y);
@@ -216,40 +216,41 @@ class Walk {
         const float* weights = w.data ? w.data + c * w.step : nullptr;
         place += find_first(x.data + c * x.step, weights, b.length, y[c]) * p_.run.place;
       }
-      fold_.join(cells, c, y[c], rooms.shift[c], place);
+      fold_.join(cells, c, y[c], buffers.shift[c], place);
     }
   }
 
-  void fold_columns(const Block& b, const ReductionCells& cells, Rooms& rooms) const {
+  void fold_columns(const Block& b, const ReductionCells& cells, Buffers& buffers) const {
     const size_t glue = b.length >= 2 * side_by_side_ ? side_by_side_ : 1, rows = b.length / glue;
     const size_t x = b.x + b.start * p_.run.x, w = b.w + b.start * p_.run.w;
-    ReductionMatrix xs = x_.load(x, b.first, b.length, b.n, rooms.x), ws = w_.load(w, b.first, b.length, b.n, rooms.w);
+    ReductionMatrix xs = x_.load(x, b.first, b.length, b.n, buffers.x),
+                    ws = w_.load(w, b.first, b.length, b.n, buffers.w);
     const ReductionMatrix x_left = xs, w_left = ws;
     xs.step *= glue, ws.step *= glue;
-    fold_matrix(xs, ws, rows, b.n, glue, b.place, cells, rooms);
+    fold_matrix(xs, ws, rows, b.n, glue, b.place, cells, buffers);
     if (const size_t done = rows * glue; done < b.length) {
       fold_matrix({x_left.data + done * x_left.step, x_left.step},
                   {w_left.data ? w_left.data + done * w_left.step : nullptr, w_left.step}, b.length - done, b.n, 1,
-                  b.place + done * p_.run.place, cells, rooms);
+                  b.place + done * p_.run.place, cells, buffers);
     }
   }
 
   // Columns of a matrix that holds `glue` rows of n columns side by side.
   void fold_matrix(ReductionMatrix x, ReductionMatrix w, size_t rows, size_t n, size_t glue, size_t place,
-                   const ReductionCells& cells, Rooms& rooms) const {
-    float* y = rooms.result;
+                   const ReductionCells& cells, Buffers& buffers) const {
+    float* y = buffers.result;
     const size_t wide = n * glue;
     switch (fold_.kind) {
       case Kind::product:
-        product_columns(x, w, rows, wide, rooms.product);
-        for (size_t i = 0; i < wide; ++i) cells.value[i % n] *= rooms.product[i];
+        product_columns(x, w, rows, wide, buffers.product);
+        for (size_t i = 0; i < wide; ++i) cells.value[i % n] *= buffers.product[i];
         return;
       case Kind::exponential:
-        reduce_columns(ReductionTerm::present, x, w, rows, wide, 0, rooms.shift);
-        exp_columns(x, w, rows, wide, finite_shift(rooms, wide), y);
+        reduce_columns(ReductionTerm::present, x, w, rows, wide, 0, buffers.shift);
+        exp_columns(x, w, rows, wide, finite_shift(buffers, wide), y);
         break;
       case Kind::choose:
-        arg_columns(fold_.largest(), x, w, rows, wide, y, rooms.row);
+        arg_columns(fold_.largest(), x, w, rows, wide, y, buffers.row);
         break;
       default:
         reduce_columns(fold_.term, x, w, rows, wide, epsilon_, y);
@@ -270,17 +271,17 @@ class Walk {
       for (size_t c = 0; c < n; ++c) {
         size_t at = place;
         if (fold_.kind == Kind::choose) {
-          at += (static_cast<size_t>(rooms.row[g * n + c]) * glue + g) * p_.run.place;
+          at += (static_cast<size_t>(buffers.row[g * n + c]) * glue + g) * p_.run.place;
         }
-        fold_.join(cells, c, y[c], rooms.shift[g * n + c], at);
+        fold_.join(cells, c, y[c], buffers.shift[g * n + c], at);
       }
     }
   }
 
   // What is subtracted before exp: the maximum of what has a weight, or 0 where that is infinite.
-  float* finite_shift(Rooms& rooms, size_t n) const {
-    float* shift = rooms.result + kRoom - n;  // results are no more than n
-    for (size_t i = 0; i < n; ++i) shift[i] = std::isinf(rooms.shift[i]) ? 0 : rooms.shift[i];
+  float* finite_shift(Buffers& buffers, size_t n) const {
+    float* shift = buffers.result + kBufferFloats - n;  // results are no more than n
+    for (size_t i = 0; i < n; ++i) shift[i] = std::isinf(buffers.shift[i]) ? 0 : buffers.shift[i];
     return shift;
   }
 
@@ -309,11 +310,11 @@ void run_reduction(const ReductionPlan& plan, ReductionFold fold, float epsilon,
 
   const char* what = "the partial results of a reduction";
   const size_t cells = segments > 1 ? checked_mul(checked_mul(units, segments, what), block, what) : 0;
-  const size_t rooms_bytes = checked_mul(threads, sizeof(Rooms), what);
+  const size_t buffers_bytes = checked_mul(threads, sizeof(Buffers), what);
   const ScratchShelf::Lease lease(
-      shelf, checked_add(rooms_bytes, checked_mul(cells, 2 * sizeof(double) + sizeof(size_t), what), what));
-  Rooms* rooms = lease.as<Rooms>();
-  double* values = reinterpret_cast<double*>(rooms + threads);
+      shelf, checked_add(buffers_bytes, checked_mul(cells, 2 * sizeof(double) + sizeof(size_t), what), what));
+  Buffers* buffers = lease.as<Buffers>();
+  double* values = reinterpret_cast<double*>(buffers + threads);
   const auto kept = [&](size_t unit, size_t segment) {
     const size_t at = (unit * segments + segment) * block;
     return ReductionCells{values + at, values + cells + at, reinterpret_cast<size_t*>(values + 2 * cells) + at};
@@ -326,7 +327,7 @@ void run_reduction(const ReductionPlan& plan, ReductionFold fold, float epsilon,
     const size_t segment = task % segments, first = task / segments * group;
     for (size_t unit = first; unit < std::min(units, first + group); ++unit) {
       const ReductionCells to = segments > 1 ? kept(unit, segment) : local;
-      walk.run(unit, segment * steps / segments, (segment + 1) * steps / segments, to, rooms[worker]);
+      walk.run(unit, segment * steps / segments, (segment + 1) * steps / segments, to, buffers[worker]);
       if (segments == 1) sink.take(walk.y_offset(unit), walk.columns(unit), to);
     }
   });

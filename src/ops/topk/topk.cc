@@ -147,8 +147,8 @@ void select(const float* x, size_t n, size_t k, Candidate* best) {
 }
 
 // Reads the elements of a row.
-const float* read_row(const TopKProblem& p, const Elements& lens, size_t offset, float* room) {
-  return lens.read(element_at(static_cast<const void*>(p.x.data), p.x.type, offset), 0, p.x.size[p.axis], room);
+const float* read_row(const TopKProblem& p, const Elements& lens, size_t offset, float* buffer) {
+  return lens.read(element_at(static_cast<const void*>(p.x.data), p.x.type, offset), 0, p.x.size[p.axis], buffer);
 }
 
 // Scratch of one thread: a row and the candidates.
@@ -261,10 +261,10 @@ void run_topk(const TopKProblem& p, const Options& options) {
     select(x, n, p.k, best);
     const size_t v = rows.offset(p.values, p.values_stride, r);
     void* base = element_at(p.values.data, p.values.type, v);
-    float room[kBlock];
+    float buffer[kBlock];
     for (size_t i = 0; i < p.k; i += kBlock) {
       const size_t m = std::min(kBlock, p.k - i);
-      float* y = to.target(base, i, room);
+      float* y = to.target(base, i, buffer);
       for (size_t j = 0; j < m; ++j) y[j] = best[i + j].value;
       to.write(base, i, m, y);
     }
