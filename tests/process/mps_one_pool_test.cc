@@ -87,6 +87,7 @@ class MpsOnePool : public ::testing::Test {
     BNNSFilterDestroy(filter);
   }
 
+  const std::string best_ = BNNSExtGetISA();
   NS::SharedPtr<NS::AutoreleasePool> pool_;
   NS::SharedPtr<MTL::Device> device_;
   NS::SharedPtr<MTL::CommandQueue> queue_;
@@ -105,6 +106,21 @@ TEST_F(MpsOnePool, BothLibrariesShareTheWorkers) {
   EXPECT_EQ(threads_of_this_process(), before + 5);
   pool_an_image();
   EXPECT_EQ(threads_of_this_process(), before + 5) << "an encode has workers of its own";
+}
+
+// Number of threads and instruction set of an encode, as its verbose line says.
+TEST_F(MpsOnePool, SettingsOfLibbnnsReachEncodes) {
+  Log log;
+  BNNSExtSetNumThreads(2);
+  pool_an_image();
+  BNNSExtSetNumThreads(1);
+  BNNSExtSetMaxISA("sse4");
+  pool_an_image();
+  const std::vector<std::string> lines = log.lines();
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0].find("encode,max_pool f32 n1 c64 h128x64 w128x64 k2x2 s2x2 "), 0u) << lines[0];
+  EXPECT_NE(lines[0].find(std::string(",") + best_ + ",2 threads,"), std::string::npos) << lines[0];
+  EXPECT_NE(lines[1].find(",mps_pooling/cpu/band,sse4,1 thread,"), std::string::npos) << lines[1];
 }
 
 TEST_F(MpsOnePool, RefusalsOfBothGoToOneLog) {

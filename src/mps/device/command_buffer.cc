@@ -102,7 +102,7 @@ void CommandBufferImpl::finish(QueueBackend& backend) noexcept {
   Span span;
   // A token is always given back; without one there is work only where start() had nothing to complain about.
   if (token_ || !error()) {
-    const std::string error = backend.finish(operations_, token_, &span);
+    const std::string error = backend.complete(operations_, token_, &span);
     if (!error.empty()) fail_device(error.c_str());
   }
   const bool ran_nothing = operations_.empty();

@@ -1,5 +1,5 @@
-// The CPU device: ordinary memory, and kernels on the project's thread pool. Work is done by finish(), that is, on the
-// queue's own thread, so commit returns at once.
+// The CPU device: ordinary memory, and kernels on the project's thread pool. Work is done by complete(), that is, on
+// the queue's own thread, so commit returns at once.
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <type_traits>
 
 #include "src/core/error.h"
 #include "src/mps/device/device_backend.h"
@@ -22,18 +21,11 @@ constexpr size_t kMapBytes = 1 << 20;
 
 class CpuQueue final : public QueueBackend {
  public:
-  std::string start(const std::vector<Operation>&, Token* token) noexcept override {
-    *token = nullptr;
-    return {};
-  }
-
-  std::string finish(const std::vector<Operation>& operations, Token, Span* span) noexcept override {
+  std::string complete(const std::vector<Operation>& operations, Token, Span* span) noexcept override {
     span->begin = host_seconds();
     for (const Operation& operation : operations) {
-      if (const auto* forward = std::get_if<PoolForward>(&operation)) {
-        pool_forward_cpu(*forward, 0);
-      } else if (const auto* backward = std::get_if<PoolBackward>(&operation)) {
-        pool_backward_cpu(*backward, 0);
+      if (const auto* encode = std::get_if<Encode>(&operation)) {
+        encode->run_cpu();
       } else if (const auto* fill = std::get_if<Fill>(&operation)) {
         std::memset(fill->data, 0, fill->bytes);
       }

@@ -1,6 +1,6 @@
 // CUDA devices by the runtime API (linked statically, so that the library loads without a driver).
 //
-// A queue is a stream. start() launches everything and records an event, on the committing thread; finish() waits for
+// A queue is a stream. start() launches everything and records an event, on the committing thread; complete() waits for
 // that event on the queue's thread. Nothing else waits: command buffers follow each other on the stream.
 //
 // CUDA does not survive fork: a child that has the parent's devices gets a reason for every call, and frees nothing.
@@ -99,7 +99,7 @@ class CudaQueue final : public QueueBackend {
   }
 
   // The GPU's clock is not the host's: the duration is the GPU's, its end the moment at which the host learns of it.
-  std::string finish(const std::vector<Operation>&, Token token, Span* span) noexcept override {
+  std::string complete(const std::vector<Operation>&, Token token, Span* span) noexcept override {
     if (!token) return {};
     OnDevice on(ordinal_);
     std::unique_ptr<Events> events(static_cast<Events*>(token));
@@ -147,11 +147,8 @@ class CudaQueue final : public QueueBackend {
   }
 
   cudaError_t launch(const Operation& operation) noexcept {
-    if (const auto* forward = std::get_if<PoolForward>(&operation)) {
-      return static_cast<cudaError_t>(pool_forward_cuda(*forward, stream_));
-    }
-    if (const auto* backward = std::get_if<PoolBackward>(&operation)) {
-      return static_cast<cudaError_t>(pool_backward_cuda(*backward, stream_));
+    if (const auto* encode = std::get_if<Encode>(&operation)) {
+      return static_cast<cudaError_t>(encode->launch_cuda(stream_));
     }
     const Fill& fill = std::get<Fill>(operation);
     return cudaMemsetAsync(fill.data, 0, fill.bytes, stream_);

@@ -6,20 +6,11 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "src/ops/mps_pooling/mps_pooling.h"
+#include "src/mps/operation.h"
 
 namespace bnns::mps {
-
-struct Fill {  // zeros
-  void* data = nullptr;
-  size_t bytes = 0;
-};
-
-// One recorded step. Plain data: whoever records it keeps the memory alive until the command buffer is done.
-using Operation = std::variant<PoolForward, PoolBackward, Fill>;
 
 // When the device worked on a command buffer, in host_seconds().
 struct Span {
@@ -27,15 +18,17 @@ struct Span {
 };
 double host_seconds() noexcept;  // of a clock that never goes back
 
-// Where the command buffers of one queue run, in the order of start(). start() is called by one thread at a time and
-// does not wait; finish() is called once for each start(), in the same order, on the queue's own thread.
+// Where the command buffers of one queue run. start() is called at commit, by one thread at a time, and does not wait:
+// a device that works on its own begins there. complete() is called once for each start(), in the same order, on the
+// queue's own thread, and returns when the work is done: the CPU, which has no other thread for it, does all of it
+// there.
 class QueueBackend {
  public:
   using Token = void*;
   virtual ~QueueBackend() = default;
   // Both return "" or what the device says is wrong.
-  virtual std::string start(const std::vector<Operation>& operations, Token* token) noexcept = 0;
-  virtual std::string finish(const std::vector<Operation>& operations, Token token, Span* span) noexcept = 0;
+  virtual std::string start(const std::vector<Operation>&, Token*) noexcept { return {}; }
+  virtual std::string complete(const std::vector<Operation>& operations, Token token, Span* span) noexcept = 0;
 };
 
 class DeviceBackend {

@@ -12,11 +12,15 @@ Recorder::Recorder(MTL::CommandBuffer* buffer, const MPS::Kernel& kernel)
 }
 
 void Recorder::source(MPS::Image* image, const char* what) {
-  destination(image, what);
+  use(image, what);
   sources_.push_back(image);
 }
 
 void Recorder::destination(MPS::Image* image, const char* what) {
+  use(image, what);
+}
+
+void Recorder::use(MPS::Image* image, const char* what) {
   if (!image) fail_invalid("%s is null", what);
   ImageAccess::check_usable(*image, what, buffer_);
   images_.push_back(image);

@@ -38,6 +38,8 @@ class Recorder {
   void finish();
 
  private:
+  void use(MPS::Image* image, const char* what);  // what source() and destination() check
+
   const MPS::Kernel& kernel_;
   CommandBufferImpl& buffer_;
   std::vector<Operation> operations_;

@@ -257,29 +257,43 @@ TEST_P(Commands, HandlersMakeTheNextBuffer) {
 
 TEST_P(Commands, ImagesLiveUntilTheBufferIsDone) {
   auto kernel = NS::TransferPtr(MPS::CNNPoolingMax::alloc()->init(device_.get(), 3, 3));
+  const NS::UInteger before = device_->currentAllocatedSize();
+  std::atomic<int> completed{0};
   for (int round = 0; round < 20; ++round) {
     auto buffer = NS::RetainPtr(queue_->commandBuffer());
     auto x = image(64), y = image(64);
     kernel->encodeToCommandBuffer(buffer.get(), x.get(), y.get());
     x.reset();
     y.reset();
+    EXPECT_GT(device_->currentAllocatedSize(), before) << "the images went before their buffer ran";
+    buffer->addCompletedHandler(
+        [&](MTL::CommandBuffer* done) { completed += done->status() == MTL::CommandBufferStatusCompleted ? 1 : 0; });
     buffer->commit();
     if (round % 2) buffer->waitUntilCompleted();  // else everything is dropped while it runs
   }
+  auto last = NS::RetainPtr(queue_->commandBuffer());  // after all others
+  last->commit();
+  last->waitUntilCompleted();
+  EXPECT_EQ(completed, 20);
+  EXPECT_EQ(device_->currentAllocatedSize(), before) << "images outlive their buffers";
 }
 
 TEST_P(Commands, LastReferenceToTheQueueInAHandler) {
   for (int round = 0; round < 20; ++round) {
     auto queue = NS::TransferPtr(device_->newCommandQueue());
-    std::atomic<bool> done{false};
+    std::atomic<bool> done{false}, completed{false};
     {
       auto pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
       MTL::CommandBuffer* buffer = queue->commandBuffer();
-      buffer->addCompletedHandler([&](MTL::CommandBuffer*) { done = true; });
+      buffer->addCompletedHandler([&](MTL::CommandBuffer* ended) {
+        completed = ended->status() == MTL::CommandBufferStatusCompleted;
+        done = true;
+      });
       buffer->commit();
     }
     queue.reset();  // the buffer, on the queue's own thread, may now be the last one to hold it
     while (!done) std::this_thread::yield();
+    EXPECT_TRUE(completed);
   }
 }
 

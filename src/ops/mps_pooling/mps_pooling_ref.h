@@ -113,7 +113,7 @@ inline PoolWindow window_of(const mps::PoolEncode& e) {
 }
 
 // What an encode at the seam does to its target.
-inline void pool_forward(const mps::PoolForward& e, const PoolImage& source, PoolImage* target) {
+inline void pool_forward(const mps::PoolEncode& e, const PoolImage& source, PoolImage* target) {
   for (int64_t n = 0; n < e.images; ++n) {
     for (int64_t c = 0; c < e.channels; ++c) {
       for (int64_t i = 0; i < e.height; ++i) {
@@ -127,7 +127,7 @@ inline void pool_forward(const mps::PoolForward& e, const PoolImage& source, Poo
   }
 }
 
-inline void pool_backward(const mps::PoolBackward& e, const PoolImage& gradient, const PoolImage& source,
+inline void pool_backward(const mps::PoolEncode& e, const PoolImage& gradient, const PoolImage& source,
                           PoolImage* target) {
   PoolImage d(source.N, source.C, source.H, source.W);
   for (int64_t n = 0; n < e.images; ++n) {

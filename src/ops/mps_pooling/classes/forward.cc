@@ -11,7 +11,7 @@ namespace MPS {
 namespace {
 
 using bnns::mps::ForwardProperties;
-using bnns::mps::PoolForward;
+using bnns::mps::PoolEncode;
 using bnns::mps::PoolKind;
 
 template <class P>
@@ -60,16 +60,16 @@ void CNNPooling::record(bnns::mps::Recorder& recorder, Image* source, Image* des
   recorder.source(source, "source image");
   recorder.destination(destination, "destination image");
   if (recorder.validates()) bnns::mps::Recorder::check_apart(*source, *destination);
-  PoolForward encode;
+  PoolEncode encode;
   if (!bnns::mps::resolve_forward(properties, *source, *destination, &encode)) return;
   encode.source = recorder.view(*source);
   encode.target = recorder.view(*destination, bnns::mps::covers(encode, *destination));
-  recorder.add(encode);
+  recorder.add(bnns::mps::Encode(encode, bnns::mps::kPoolDevices));
 }
 
 State* CNNPooling::makeState(Image* source, Image* destination, bool excludeEdges) const {
   const ForwardProperties properties = forward_properties(p_, kind(), zeroPad(), excludeEdges);
-  PoolForward encode;
+  PoolEncode encode;
   bnns::mps::resolve_forward(properties, *source, *destination, &encode);
   return new PoolingState(properties, encode, *source);
 }

@@ -8,7 +8,7 @@
 namespace MPS {
 
 using bnns::mps::GradientProperties;
-using bnns::mps::PoolBackward;
+using bnns::mps::PoolEncode;
 using bnns::mps::PoolKind;
 using bnns::mps::Recorder;
 
@@ -61,7 +61,7 @@ void CNNPoolingGradient::record(Recorder& recorder, Image* primary, Image* secon
     Recorder::check_apart(*primary, *destination);
     Recorder::check_apart(*secondary, *destination);
   }
-  PoolBackward encode;
+  PoolEncode encode;
   const bool some = bnns::mps::resolve_backward(p, *primary, *secondary, *destination, &encode);
   // From a state the result is aligned to the source, whatever y0 would be: windows that lie wholly beyond the right or
   // lower edge have a y0 outside the image, but with Clamp they still reach its last pixel.
@@ -73,7 +73,7 @@ void CNNPoolingGradient::record(Recorder& recorder, Image* primary, Image* secon
   // The average's derivative does not depend on the source: an image that was never written gets no memory for it.
   encode.source = p.kind == PoolKind::average ? recorder.size_view(*secondary) : recorder.view(*secondary);
   encode.target = recorder.view(*destination, all);
-  recorder.add(encode);
+  recorder.add(bnns::mps::Encode(encode, bnns::mps::kPoolDevices));
 }
 
 void CNNPoolingGradient::visitNumbers(const NumberVisitor& visit) const {

@@ -119,7 +119,7 @@ GradientRange gradient_range(int64_t primary, uint64_t size, uint64_t extent, in
 }  // namespace
 
 bool resolve_forward(const ForwardProperties& p, const MPS::Image& source, const MPS::Image& destination,
-                     PoolForward* e) {
+                     PoolEncode* e) {
   e->kind = p.kind;
   e->edge = edge_of(p.edge);
   check_plane("source", source);
@@ -134,7 +134,8 @@ bool resolve_forward(const ForwardProperties& p, const MPS::Image& source, const
 }
 
 bool resolve_backward(const GradientProperties& p, const MPS::Image& gradient, const MPS::Image& source,
-                      const MPS::Image& destination, PoolBackward* e) {
+                      const MPS::Image& destination, PoolEncode* e) {
+  e->backward = true;
   e->kind = p.kind;
   e->edge = edge_of(p.edge);
   check_plane("secondary image", source);

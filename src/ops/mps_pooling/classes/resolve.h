@@ -40,9 +40,9 @@ struct GradientProperties {
 
 // Fill all of `encode` but the image views. False: nothing is to be written. Throw Error for what is wrong.
 bool resolve_forward(const ForwardProperties& p, const MPS::Image& source, const MPS::Image& destination,
-                     PoolForward* encode);
+                     PoolEncode* encode);
 bool resolve_backward(const GradientProperties& p, const MPS::Image& gradient, const MPS::Image& source,
-                      const MPS::Image& destination, PoolBackward* encode);
+                      const MPS::Image& destination, PoolEncode* encode);
 
 // y0: the source pixel that the clip's first pixel belongs to, the first one inside the image of the first window.
 int64_t first_source_pixel(NS::Integer offset, const WindowProperties& window);

@@ -7,7 +7,7 @@
 
 namespace MPS {
 
-PoolingState::PoolingState(const bnns::mps::ForwardProperties& forward, const bnns::mps::PoolForward& resolved,
+PoolingState::PoolingState(const bnns::mps::ForwardProperties& forward, const bnns::mps::PoolEncode& resolved,
                            const Image& source)
     : forward_(forward),
       width_(source.width()),

@@ -9,8 +9,7 @@ namespace MPS {
 class PoolingState final : public NS::Referencing<PoolingState, NNGradientState> {
  public:
   // The forward encode as it was resolved: clip sizes, counts and all.
-  PoolingState(const bnns::mps::ForwardProperties& forward, const bnns::mps::PoolForward& resolved,
-               const Image& source);
+  PoolingState(const bnns::mps::ForwardProperties& forward, const bnns::mps::PoolEncode& resolved, const Image& source);
 
   // Sets a pooling gradient's properties to those that belong to the forward encode; null for kernels of another kind.
   ImageDescriptor* destinationImageDescriptor(NS::Array* sourceImages, NS::Array* sourceStates, Kernel* kernel,

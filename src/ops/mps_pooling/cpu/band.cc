@@ -41,7 +41,7 @@ bool usable(const ImageView& v, PixelType type) {
 }
 
 // Whole cache lines of the target, where its rows are made of them: results then go there straight from registers.
-void align_slots(const PoolBackward& e, BandPlan* p) {
+void align_slots(const PoolEncode& e, BandPlan* p) {
   constexpr int64_t kLine = 64;
   const auto texel = static_cast<int64_t>(4 * bytes_of(p->type));
   if (p->stride != 2 || reinterpret_cast<uintptr_t>(e.target.data) % kLine != 0 ||
@@ -57,14 +57,14 @@ void align_slots(const PoolBackward& e, BandPlan* p) {
   if (p->aligned) p->low -= over / 2;
 }
 
-bool make_plan(const PoolBackward& e, bool backward, BandPlan* p) {
+bool make_plan(const PoolEncode& e, BandPlan* p) {
+  const bool backward = e.backward;
   const int64_t k = e.x.kernel, s = e.x.stride;
   if (e.y.kernel != k || e.y.stride != s || !((k == 2 && s == 2) || (k == 3 && (s == 1 || s == 2)))) return false;
   const PixelType type = e.target.type;
   if (type != PixelType::f32 && type != PixelType::f16) return false;
   if (e.channels % 4 != 0 || !usable(e.target, type)) return false;
-  const bool reads = !backward || e.kind != PoolKind::average;
-  if ((reads && !usable(e.source, type)) || (backward && !usable(e.gradient, type))) return false;
+  if ((e.reads_source() && !usable(e.source, type)) || (backward && !usable(e.gradient, type))) return false;
   const bool fits = backward ? make_side(e.x, e.source.width, e.gradient_width, e.gradient_x, e.source_x, e.target_x,
                                          e.width, &p->x) &&
                                    make_side(e.y, e.source.height, e.gradient_height, e.gradient_y, e.source_y,
@@ -132,27 +132,31 @@ void fill_columns(const BandPlan& p, int64_t rows, float* to) noexcept {
   }
 }
 
-BandPlane plane_at(const BandPlan& p, const PoolBackward& e, int64_t plane) noexcept {
+BandPlane plane_at(const BandPlan& p, const PoolEncode& e, int64_t plane) noexcept {
   const int64_t slices = e.channels / 4, n = plane / slices, slice = plane % slices;
   const size_t texel = 4 * bytes_of(p.type);
   const auto begin = [&](const ImageView& v, int64_t image, int64_t channel) {
     return static_cast<char*>(v.data) +
            static_cast<size_t>(((image + n) * v.slices + channel / 4 + slice) * v.height * v.width) * texel;
   };
-  const bool reads = !p.backward || p.kind != PoolKind::average;
-  return {reads ? begin(e.source, e.source_image, e.source_channel) : nullptr,
+  return {e.reads_source() ? begin(e.source, e.source_image, e.source_channel) : nullptr,
           p.backward ? begin(e.gradient, e.gradient_image, e.gradient_channel) : nullptr,
           begin(e.target, e.target_image, e.target_channel)};
 }
 
-bool pool_band(const PoolBackward& e, bool backward, size_t wanted) noexcept {
+bool accepts_band(const PoolEncode& e) noexcept {
   BandPlan plan;
-  if (!make_plan(e, backward, &plan)) return false;
+  return make_plan(e, &plan);
+}
+
+void run_band(const PoolEncode& e, size_t wanted) noexcept {
+  BandPlan plan;
+  make_plan(e, &plan);
   const auto tasks = static_cast<size_t>(plan.tasks());
   const size_t threads = threads_for(wanted, tasks, 3 * target_bytes(e));
   const size_t bytes = plan.scratch_bytes();
   const ThreadScratch scratch(threads, bytes);
-  if (!scratch) return false;
+  if (!scratch) return run_plain(e, wanted);
   for (size_t i = 0; i < threads; ++i) *static_cast<bool*>(scratch.of(i)) = false;  // not prepared yet
   parallel_for(tasks, threads, [&](size_t i, size_t worker) {
     char* memory = static_cast<char*>(scratch.of(worker));
@@ -163,15 +167,10 @@ bool pool_band(const PoolBackward& e, bool backward, size_t wanted) noexcept {
     const int64_t first = task / plan.bands * plan.group, begin = task % plan.bands * plan.band_rows;
     const int64_t end = std::min(e.height, begin + plan.band_rows), slices = e.channels / 4;
     for (int64_t p = first; p < std::min(plan.planes, first + plan.group); ++p) {
-      if (backward) {
-        pool_backward_plain_rows(e, p / slices, p % slices, begin, end, memory + 64, bytes - 64);
-        *ready = false;
-      } else {
-        pool_forward_plain_rows(as_forward(e), p / slices, p % slices, begin, end);
-      }
+      plain_rows(e, p / slices, p % slices, begin, end, memory + 64, bytes - 64);
     }
+    if (e.backward) *ready = false;  // the plain loops had its scratch
   });
-  return true;
 }
 
 }  // namespace bnns::mps

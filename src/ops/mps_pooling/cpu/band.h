@@ -77,11 +77,11 @@ struct BandPlane {
   const char* gradient;
   char* target;
 };
-BandPlane plane_at(const BandPlan& plan, const PoolBackward& e, int64_t plane) noexcept;
+BandPlane plane_at(const BandPlan& plan, const PoolEncode& e, int64_t plane) noexcept;
 
 // Runs one task in `scratch` (prepared by band_prepare, once per thread). False: a maximum was -inf or of NaNs alone,
 // where vectors do not tell which tap takes it; the caller must redo the task.
 void band_prepare(const BandPlan& plan, void* scratch) noexcept;
-bool band_task(const BandPlan& plan, const PoolBackward& e, int64_t task, void* scratch) noexcept;
+bool band_task(const BandPlan& plan, const PoolEncode& e, int64_t task, void* scratch) noexcept;
 
 }  // namespace bnns::mps

@@ -16,8 +16,8 @@ namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using mps::BandPlan;
 using mps::BandPlane;
-using mps::PoolBackward;
 using mps::PoolEdge;
+using mps::PoolEncode;
 
 constexpr int64_t kNoRow = -1;
 // In groups of small planes the next task's rows are asked for while this one's are loaded, if they are not too far on:
@@ -27,7 +27,7 @@ constexpr int64_t kFarAhead = 32768;
 template <typename T>
 class BandTask {
  public:
-  BandTask(const BandPlan& plan, const PoolBackward& e, int64_t task, float* scratch)
+  BandTask(const BandPlan& plan, const PoolEncode& e, int64_t task, float* scratch)
       : p_(plan), e_(e), scratch_(scratch), line_(plan.line()), stride_(plan.stride) {
     carry_ = reinterpret_cast<RowCarry<T>*>(scratch + BandPlan::lines * line_);
     first_plane_ = task / plan.bands * plan.group;
@@ -221,7 +221,7 @@ class BandTask {
   }
 
   const BandPlan& p_;
-  const PoolBackward& e_;
+  const PoolEncode& e_;
   float* scratch_;
   int64_t line_, stride_, first_plane_, planes_, begin_, end_;
   size_t width_;
@@ -246,13 +246,13 @@ bool RunKinds(BandTask<T>& task, PoolKind kind, bool backward) {
 }
 
 template <typename T>
-bool RunTask(const BandPlan& p, const PoolBackward& e, int64_t task, float* scratch) {
+bool RunTask(const BandPlan& p, const PoolEncode& e, int64_t task, float* scratch) {
   BandTask<T> run(p, e, task, scratch);
   if (p.kernel == 2) return RunKinds<T, 2, 2>(run, p.kind, p.backward);
   return p.stride == 2 ? RunKinds<T, 3, 2>(run, p.kind, p.backward) : RunKinds<T, 3, 1>(run, p.kind, p.backward);
 }
 
-bool BandTaskOn(const BandPlan& p, const PoolBackward& e, int64_t task, float* scratch) {
+bool BandTaskOn(const BandPlan& p, const PoolEncode& e, int64_t task, float* scratch) {
   return p.type == mps::PixelType::f32 ? RunTask<float>(p, e, task, scratch)
                                        : RunTask<hwy::float16_t>(p, e, task, scratch);
 }
@@ -281,7 +281,7 @@ void band_prepare(const BandPlan& p, void* scratch) noexcept {
   }
 }
 
-bool band_task(const BandPlan& p, const PoolBackward& e, int64_t task, void* scratch) noexcept {
+bool band_task(const BandPlan& p, const PoolEncode& e, int64_t task, void* scratch) noexcept {
   return BNNS_DISPATCH(BandTaskOn)(p, e, task, static_cast<float*>(scratch));
 }
 

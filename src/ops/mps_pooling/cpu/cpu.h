@@ -1,5 +1,4 @@
-// The CPU device's ways to run an encode. pool_forward_cpu and pool_backward_cpu (mps_pooling.h) take the first that
-// accepts it; the plain one accepts everything and is what the tests compare the others with.
+// The CPU device's algorithms: the entries of its tables (mps_pooling/implementations.cc), and what they share.
 #pragma once
 
 #include <cstddef>
@@ -29,41 +28,39 @@ class ThreadScratch {
 };
 
 // Plain loops over all windows, formats and channel counts: rows [begin, end) of the clip, slice `slice` of image n.
-// Backward keeps what windows send in `scratch`, as many rows at a time as fit; without room for one row it computes
+// Backward keeps what windows send in `scratch`, as many rows at a time as fit; where not even one row fits it computes
 // each window wherever it is needed: slower, the same bits.
-void pool_forward_plain_rows(const PoolForward& e, int64_t n, int64_t slice, int64_t begin, int64_t end) noexcept;
-void pool_backward_plain_rows(const PoolBackward& e, int64_t n, int64_t slice, int64_t begin, int64_t end,
-                              void* scratch, size_t bytes) noexcept;
+void plain_rows(const PoolEncode& e, int64_t n, int64_t slice, int64_t begin, int64_t end, void* scratch,
+                size_t bytes) noexcept;
 
-void pool_forward_plain(const PoolForward& encode, size_t threads) noexcept;
-void pool_backward_plain(const PoolBackward& encode, size_t threads) noexcept;
+// An entry's run: the whole encode on up to `threads` threads. Where there is no memory for its scratch the plain loops
+// run instead, which need none.
+void run_plain(const PoolEncode& e, size_t threads) noexcept;
 
-// Windows 2x2 stride 2 and 3x3 stride 1 or 2 of f32 and f16 images in whole slices: whole planes with AVX-512
-// (mps_pooling/cpu/direct.h), all others (mps_pooling/cpu/band.h); and windows that are their whole plane
-// (mps_pooling/cpu/global_simd.cc). False: not taken, nothing written.
-bool pool_direct(const PoolBackward& encode, bool backward, size_t threads) noexcept;
-bool pool_band(const PoolBackward& encode, bool backward, size_t threads) noexcept;
-bool pool_global(const PoolBackward& encode, bool backward, size_t threads) noexcept;
+// A window that is its whole plane (mps_pooling/cpu/global_simd.cc).
+bool accepts_global(const PoolEncode& e) noexcept;
+void run_global(const PoolEncode& e, size_t threads) noexcept;
 
-// Targets from this size on are written around the caches: reading lines only to overwrite them costs a third of the
-// time, and what is read passes through the caches too: together they are more than a core's second-level cache, so
+// Whole planes in 2x2 stride 2, 3x3 stride 2 and 3x3 stride 1 windows of f32 and f16 images with AVX-512, in one pass
+// (mps_pooling/cpu/direct.h).
+bool accepts_rows(const PoolEncode& e) noexcept;
+void run_rows(const PoolEncode& e, size_t threads) noexcept;
+bool accepts_columns(const PoolEncode& e) noexcept;
+void run_columns(const PoolEncode& e, size_t threads) noexcept;
+bool accepts_halves(const PoolEncode& e) noexcept;
+void run_halves(const PoolEncode& e, size_t threads) noexcept;
+
+// The same windows in any clip, on any instruction set (mps_pooling/cpu/band.h).
+bool accepts_band(const PoolEncode& e) noexcept;
+void run_band(const PoolEncode& e, size_t threads) noexcept;
+
+// Targets from this size on are written with non-temporal stores: reading lines only to overwrite them costs a third of
+// the time, and what is read passes through the caches too: together they are more than a core's second-level cache, so
 // that the next encode would not find them there anyway.
 inline constexpr size_t kStreamBytes = size_t{1} << 20;
 
 inline size_t target_bytes(const PoolEncode& e) {
   return static_cast<size_t>(e.images * e.channels * e.width * e.height) * bytes_of(e.target.type);
-}
-
-// A forward encode as the backward one that the shared plans read.
-inline PoolBackward as_backward(const PoolForward& e) {
-  PoolBackward b;
-  static_cast<PoolEncode&>(b) = e;
-  return b;
-}
-inline PoolForward as_forward(const PoolBackward& e) {
-  PoolForward f;
-  static_cast<PoolEncode&>(f) = e;
-  return f;
 }
 
 }  // namespace bnns::mps

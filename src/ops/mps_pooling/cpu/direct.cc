@@ -4,13 +4,14 @@
 
 #include <algorithm>
 
+#include "src/core/isa.h"
 #include "src/ops/mps_pooling/cpu/cpu.h"
 
 namespace bnns::mps {
 namespace {
 
 constexpr int64_t kMostColumns = 2048;      // of a row, so that the rows at work stay in L2
-constexpr size_t kTaskBytes = 128 * 1024;   // what is asked for ahead may be another task's: that must be little
+constexpr size_t kTaskBytes = 128 * 1024;   // what is prefetched may be another task's: that must be little
 constexpr int64_t kMostSmallTexels = 1024;  // of a plane that is kept in scratch: it stays in L1
 constexpr int64_t kFewestPlanes = 8;        // fewer are cut into bands, or threads would have no work
 
@@ -27,15 +28,16 @@ bool usable(const ImageView& v, PixelType type) {
 }
 
 // Gradients of whole planes; forward any clip.
-bool make_plan(const PoolBackward& e, bool backward, DirectPlan* p) {
+bool make_plan(const PoolEncode& e, DirectForm form, DirectPlan* p) {
+  if (isa() < Isa::avx512) return false;
+  const bool backward = e.backward;
   const int64_t k = e.x.kernel, s = e.x.stride;
   if (e.y.kernel != k || e.y.stride != s || !((k == 2 && s == 2) || (k == 3 && (s == 1 || s == 2)))) return false;
   const PixelType type = e.target.type;
   if ((type != PixelType::f32 && type != PixelType::f16) || e.channels % 4 != 0 || !usable(e.target, type))
     return false;
   if (e.images * (e.channels / 4) < kFewestPlanes) return false;
-  const bool reads = !backward || e.kind != PoolKind::average;
-  if ((reads && !usable(e.source, type)) || (backward && !usable(e.gradient, type))) return false;
+  if ((e.reads_source() && !usable(e.source, type)) || (backward && !usable(e.gradient, type))) return false;
   if (backward && (e.source_x != 0 || e.source_y != 0 || e.width != e.source.width || e.height != e.source.height)) {
     return false;
   }
@@ -57,33 +59,56 @@ bool make_plan(const PoolBackward& e, bool backward, DirectPlan* p) {
   p->source_row = 4 * e.source.width, p->gradient_row = 4 * e.gradient.width, p->target_row = 4 * e.target.width;
   p->stream = target_bytes(e) >= kStreamBytes;
   p->paired = backward && s == 2 && p->target_row * static_cast<int64_t>(bytes_of(type)) % 64 != 0;
+  p->form = form;
+  if (form == DirectForm::rows) return true;
+  if (s != 1 || p->x.size * p->y.size > kMostSmallTexels) return false;
   // The gradient of an f32 average is little arithmetic and mostly writing, which goes better row by row than in
   // bursts.
-  const bool writes = backward && e.kind == PoolKind::average && type == PixelType::f32;
-  const bool few = type == PixelType::f16 && (p->x.size < 4 || p->x.windows < 4);
-  p->small = s == 1 && !writes && !few && p->x.size * p->y.size <= kMostSmallTexels;
-  const int64_t columns = std::max(p->x.windows + 2, p->x.size - p->x.first);  // with the border
-  p->narrow = p->small && type == PixelType::f16 && e.kind == PoolKind::average && columns > 12 && columns <= 16;
-  if (p->narrow) p->blocks = 2;  // divisors of 16 columns
-  return true;
+  if (form == DirectForm::columns) return type == PixelType::f32 && !(backward && e.kind == PoolKind::average);
+  return type == PixelType::f16 && p->x.size >= 4 && p->x.windows >= 4;
 }
 
-}  // namespace
+using Kernel = void (*)(const DirectPlan&, const PoolEncode&, Range planes, void* scratch) noexcept;
 
-bool pool_direct(const PoolBackward& e, bool backward, size_t wanted) noexcept {
+void run(const PoolEncode& e, DirectForm form, Kernel kernel, size_t wanted) noexcept {
   DirectPlan plan;
-  if (!has_direct() || !make_plan(e, backward, &plan)) return false;
+  make_plan(e, form, &plan);
   const auto planes = static_cast<size_t>(e.images * (e.channels / 4));
   const size_t bytes = static_cast<size_t>(plan.x.size * plan.y.size) * 4 * bytes_of(e.target.type);
   const size_t some = std::max<size_t>(1, kTaskBytes / bytes), tasks = (planes + some - 1) / some;
   const size_t threads = threads_for(wanted, tasks, 2 * planes * bytes);
   const ThreadScratch scratch(threads, plan.scratch_bytes());
-  if (!scratch) return false;
+  if (!scratch) return run_plain(e, wanted);
   parallel_for(tasks, threads, [&](size_t task, size_t worker) {
-    const Range range{task * some, std::min(planes, (task + 1) * some)};
-    direct_planes(plan, e, range, scratch.of(worker));
+    kernel(plan, e, {task * some, std::min(planes, (task + 1) * some)}, scratch.of(worker));
   });
-  return true;
+}
+
+bool accepts(const PoolEncode& e, DirectForm form) noexcept {
+  DirectPlan plan;
+  return make_plan(e, form, &plan);
+}
+
+}  // namespace
+
+bool accepts_rows(const PoolEncode& e) noexcept {
+  return accepts(e, DirectForm::rows);
+}
+bool accepts_columns(const PoolEncode& e) noexcept {
+  return accepts(e, DirectForm::columns);
+}
+bool accepts_halves(const PoolEncode& e) noexcept {
+  return accepts(e, DirectForm::halves);
+}
+
+void run_rows(const PoolEncode& e, size_t threads) noexcept {
+  run(e, DirectForm::rows, e.backward ? rows_backward : rows_forward, threads);
+}
+void run_columns(const PoolEncode& e, size_t threads) noexcept {
+  run(e, DirectForm::columns, small_planes, threads);
+}
+void run_halves(const PoolEncode& e, size_t threads) noexcept {
+  run(e, DirectForm::halves, small_planes, threads);
 }
 
 }  // namespace bnns::mps

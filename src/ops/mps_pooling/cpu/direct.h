@@ -1,5 +1,5 @@
 // Pooling of whole planes in 2x2 stride 2, 3x3 stride 2 and 3x3 stride 1 windows with AVX-512, in one pass: the plan
-// that mps_pooling/cpu/direct_simd.cc makes and runs.
+// that mps_pooling/cpu/direct.cc makes and mps_pooling/cpu/rows_*_simd.cc and small_simd.cc run.
 //
 // Texels come straight from the image, 4 of them to a vector of f32: a neighbour is 4 floats on, stride 2 picks every
 // second quarter of a register. Along a row of windows everything from taps to results happens in registers, a block of
@@ -18,12 +18,15 @@ struct DirectSide {
   int64_t zero_pad = 0;
 };
 
+// What a kernel walks along: rows of windows; or, stride 1 and small planes, columns (f32), or a plane with a border in
+// scratch (f16).
+enum class DirectForm : uint8_t { rows, columns, halves };
+
 struct DirectPlan {
   PoolKind kind = PoolKind::max;
   PoolEdge edge = PoolEdge::zero;
   bool backward = false, stream = false;
-  bool small = false;   // stride 1, small planes: column by column
-  bool narrow = false;  // of them averages of f16, 13 to 16 columns with their border: a row in registers
+  DirectForm form = DirectForm::rows;
   // Gradient, stride 2: rows of the target are no whole lines. The two rows that windows finish at a time come together
   // in scratch, so that all lines are written as one.
   bool paired = false;
@@ -50,23 +53,17 @@ struct DirectPlan {
   int64_t half_pitch() const { return (std::max(x.size, x.windows) + 4 + 7) / 8 * 8; }
   int64_t half_texel_floats() const { return 2 * half_pitch() * (y.size + 4); }
   int64_t half_window_floats() const { return 4 * half_pitch() * (y.windows + 3) + 16; }
-  // Narrow ones: where divisors lie; two planes of results with room before and after.
-  int64_t narrow_result_floats() const {
-    return (2 * std::max(x.size * y.size, x.windows * y.windows) + 15) / 16 * 16 + 64;
-  }
-  int64_t narrow_floats() const { return (y.windows + 15) / 16 * 16 + 2 * narrow_result_floats(); }
   size_t scratch_bytes() const {
-    if (!small) return row_scratch_bytes();
-    if (narrow) return row_scratch_bytes() + sizeof(float) * static_cast<size_t>(narrow_floats());
+    if (form == DirectForm::rows) return row_scratch_bytes();
     const int64_t results = 4 * std::max(x.size * y.size, x.windows * y.windows) + 32;
     const int64_t halves = half_texel_floats() + 2 * half_window_floats() + y.windows + 16;
     return row_scratch_bytes() + sizeof(float) * static_cast<size_t>(std::max(column_floats(), halves) + results);
   }
 };
 
-// Whether this machine's instruction set has the kernels.
-bool has_direct() noexcept;
-// Runs some planes (image by image, slice by slice) in scratch_bytes() of scratch, aligned to 64 bytes.
-void direct_planes(const DirectPlan& plan, const PoolBackward& e, Range planes, void* scratch) noexcept;
+// Run some planes (image by image, slice by slice) in scratch_bytes() of scratch, aligned to 64 bytes.
+void rows_forward(const DirectPlan& plan, const PoolEncode& e, Range planes, void* scratch) noexcept;
+void rows_backward(const DirectPlan& plan, const PoolEncode& e, Range planes, void* scratch) noexcept;
+void small_planes(const DirectPlan& plan, const PoolEncode& e, Range planes, void* scratch) noexcept;
 
 }  // namespace bnns::mps

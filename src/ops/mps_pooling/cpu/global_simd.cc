@@ -22,7 +22,7 @@ HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using mps::Plane;
-using mps::PoolBackward;
+using mps::PoolEncode;
 using mps::PoolKind;
 
 constexpr size_t kAheadBytes = 4096;    // how far before its use a plane is asked for
@@ -177,11 +177,11 @@ HWY_INLINE bool ForwardPlane(PoolKind kind, const T* x, size_t n, T* to) {
 }
 
 template <typename T>
-void RunPlanes(const PoolBackward& e, bool backward, bool stream, Range planes) {
+void RunPlanes(const PoolEncode& e, bool stream, Range planes) {
   PlaneWriter<T> out(stream);
   const auto n = static_cast<size_t>(4 * e.source.width * e.source.height);
   const int64_t slices = e.channels / 4;
-  const bool reads = !backward || e.kind != PoolKind::average;
+  const bool reads = e.reads_source(), backward = e.backward;
   const auto at = [&](const mps::ImageView& v, int64_t image, int64_t slice) {
     return reinterpret_cast<T*>(plane_of(v, image, slice, 4).data);
   };
@@ -207,19 +207,15 @@ void RunPlanes(const PoolBackward& e, bool backward, bool stream, Range planes) 
     const bool good = backward ? BackwardPlane(e.kind, x, g, n, to, out) : ForwardPlane(e.kind, x, n, to);
     if (good) continue;
     out.Finish();
-    if (backward) {
-      mps::pool_backward_plain_rows(e, image, slice, 0, e.height, nullptr, 0);
-    } else {
-      mps::pool_forward_plain_rows(mps::as_forward(e), image, slice, 0, 1);
-    }
+    mps::plain_rows(e, image, slice, 0, e.height, nullptr, 0);
   }
   out.Finish();
   if (stream) hwy::FlushStream();
 }
 
-void RunGlobal(const PoolBackward& e, bool backward, bool stream, Range planes) {
-  e.target.type == mps::PixelType::f32 ? RunPlanes<float>(e, backward, stream, planes)
-                                       : RunPlanes<hwy::float16_t>(e, backward, stream, planes);
+void RunGlobal(const PoolEncode& e, bool stream, Range planes) {
+  e.target.type == mps::PixelType::f32 ? RunPlanes<float>(e, stream, planes)
+                                       : RunPlanes<hwy::float16_t>(e, stream, planes);
 }
 
 }  // namespace bnns::HWY_NAMESPACE
@@ -231,8 +227,10 @@ namespace {
 
 constexpr size_t kTaskBytes = 128 * 1024;  // what is asked for ahead may be another task's: that must be little
 
+}  // namespace
+
 // One window, exactly the plane; a gradient's clip too, so that target planes are contiguous.
-bool accepts(const PoolBackward& e, bool backward) {
+bool accepts_global(const PoolEncode& e) noexcept {
   const PixelType type = e.target.type;
   const auto usable = [&](const ImageView& v) {
     return v.type == type && v.lanes == 4 && reinterpret_cast<uintptr_t>(v.data) % bytes_of(type) == 0;
@@ -240,29 +238,25 @@ bool accepts(const PoolBackward& e, bool backward) {
   const auto fits = [](const PoolAxis& a, int64_t size) {
     return a.kernel == size && a.dilation == 1 && a.first_centre == a.before();
   };
-  const bool reads = !backward || e.kind != PoolKind::average;
   if ((type != PixelType::f32 && type != PixelType::f16) || e.channels % 4 != 0 || !usable(e.target)) return false;
-  if (!fits(e.x, e.source.width) || !fits(e.y, e.source.height) || (reads && !usable(e.source))) return false;
+  if (!fits(e.x, e.source.width) || !fits(e.y, e.source.height) || (e.reads_source() && !usable(e.source)))
+    return false;
   if (e.source.width > 16 || e.source.height > 16) return false;
-  if (!backward) return e.width == 1 && e.height == 1;
+  if (!e.backward) return e.width == 1 && e.height == 1;
   if (reinterpret_cast<uintptr_t>(e.target.data) % (4 * bytes_of(type)) != 0) return false;  // whole texels in lines
   return usable(e.gradient) && e.gradient_width == 1 && e.gradient_height == 1 && e.source_x == 0 && e.source_y == 0 &&
          e.target_x == 0 && e.target_y == 0 && e.width == e.source.width && e.height == e.source.height &&
          e.target.width == e.width && e.target.height == e.height;
 }
 
-}  // namespace
-
-bool pool_global(const PoolBackward& e, bool backward, size_t wanted) noexcept {
-  if (!accepts(e, backward)) return false;
+void run_global(const PoolEncode& e, size_t wanted) noexcept {
   const auto planes = static_cast<size_t>(e.images * (e.channels / 4));
   const size_t plane = static_cast<size_t>(4 * e.source.width * e.source.height) * bytes_of(e.target.type);
   const size_t some = std::max<size_t>(1, kTaskBytes / plane), tasks = (planes + some - 1) / some;
-  const bool stream = backward && planes * plane >= kStreamBytes;
+  const bool stream = e.backward && planes * plane >= kStreamBytes;
   parallel_for(tasks, threads_for(wanted, tasks, 2 * planes * plane), [&](size_t task, size_t) {
-    BNNS_DISPATCH(RunGlobal)(e, backward, stream, {task * some, std::min(planes, (task + 1) * some)});
+    BNNS_DISPATCH(RunGlobal)(e, stream, {task * some, std::min(planes, (task + 1) * some)});
   });
-  return true;
 }
 
 }  // namespace bnns::mps

@@ -24,7 +24,7 @@ int32_t lanes_of(const PoolEncode& e, int64_t slice) {
   return static_cast<int32_t>(std::min<int64_t>(4, e.channels - 4 * slice));
 }
 
-Texel forward_window(const PoolForward& e, const Plane& source, int64_t y_first, int64_t x_first) {
+Texel forward_window(const PoolEncode& e, const Plane& source, int64_t y_first, int64_t x_first) {
   const AxisTaps ty(y_first, e.y, e.source.height), tx(x_first, e.x, e.source.width);
   const auto read = [&](int64_t y, int64_t x) { return source.read(y, x); };
   switch (e.kind) {
@@ -52,7 +52,7 @@ struct Sent {
   Texel value;  // G, G / N, or G / norm
 };
 
-Sent window_of(const PoolBackward& e, const Plane& source, const Plane& gradient, int64_t wy, int64_t wx) {
+Sent window_of(const PoolEncode& e, const Plane& source, const Plane& gradient, int64_t wy, int64_t wx) {
   Sent s{{{-1, -1, -1, -1}}, gradient.read(e.gradient_y + wy, e.gradient_x + wx)};
   const int64_t y_first = e.y.first_centre + wy * e.y.stride - e.y.before();
   const int64_t x_first = e.x.first_centre + wx * e.x.stride - e.x.before();
@@ -76,7 +76,7 @@ Sent window_of(const PoolBackward& e, const Plane& source, const Plane& gradient
 
 // Sums what sent(wy, wx) gives over the windows that reach source pixel (y, x).
 template <class SentOf>
-Texel gather(const PoolBackward& e, const Plane& source, WindowRange rows, WindowRange columns, int64_t y, int64_t x,
+Texel gather(const PoolEncode& e, const Plane& source, WindowRange rows, WindowRange columns, int64_t y, int64_t x,
              SentOf&& sent) {
   Texel sum = {{0, 0, 0, 0}};
   const int64_t ey = e.y.extent(), ex = e.x.extent();
@@ -110,30 +110,7 @@ Texel gather(const PoolBackward& e, const Plane& source, WindowRange rows, Windo
 
 constexpr int64_t kBandRows = 16;
 
-struct Tasks {
-  int64_t slices, bands;
-  size_t count, threads;
-  Tasks(const PoolEncode& e, size_t wanted)
-      : slices(divide_up(e.channels, 4)),
-        bands(divide_up(e.height, kBandRows)),
-        count(static_cast<size_t>(e.images * slices * bands)),
-        threads(threads_for(wanted, count,
-                            count * static_cast<size_t>(kBandRows * e.width * e.x.kernel * e.y.kernel) * 16)) {}
-
-  // f(image, slice, first row, end of rows, worker) for every task.
-  template <class F>
-  void run(const PoolEncode& e, F&& f) const {
-    parallel_for(count, threads, [&](size_t task, size_t worker) {
-      const auto t = static_cast<int64_t>(task);
-      const int64_t begin = t % bands * kBandRows;
-      f(t / bands / slices, t / bands % slices, begin, std::min(e.height, begin + kBandRows), worker);
-    });
-  }
-};
-
-}  // namespace
-
-void pool_forward_plain_rows(const PoolForward& e, int64_t n, int64_t slice, int64_t begin, int64_t end) noexcept {
+void forward_rows(const PoolEncode& e, int64_t n, int64_t slice, int64_t begin, int64_t end) {
   const int32_t lanes = lanes_of(e, slice);
   const Plane source = plane_of(e.source, e.source_image + n, e.source_channel / 4 + slice, lanes);
   const Plane target = plane_of(e.target, e.target_image + n, e.target_channel / 4 + slice, lanes);
@@ -146,8 +123,8 @@ void pool_forward_plain_rows(const PoolForward& e, int64_t n, int64_t slice, int
   }
 }
 
-void pool_backward_plain_rows(const PoolBackward& e, int64_t n, int64_t slice, int64_t begin, int64_t end,
-                              void* scratch, size_t bytes) noexcept {
+void backward_rows(const PoolEncode& e, int64_t n, int64_t slice, int64_t begin, int64_t end, void* scratch,
+                   size_t bytes) {
   const int32_t lanes = lanes_of(e, slice);
   const Plane source = plane_of(e.source, e.source_image + n, e.source_channel / 4 + slice, lanes);
   const Plane target = plane_of(e.target, e.target_image + n, e.target_channel / 4 + slice, lanes);
@@ -172,7 +149,7 @@ void pool_backward_plain_rows(const PoolBackward& e, int64_t n, int64_t slice, i
       }
     }
   };
-  const auto room = static_cast<int64_t>(bytes / sizeof(Sent)) / std::max<int64_t>(1, e.gradient_width);
+  const auto fitting = static_cast<int64_t>(bytes / sizeof(Sent)) / std::max<int64_t>(1, e.gradient_width);
   Sent* band = static_cast<Sent*>(scratch);
   for (int64_t i = begin; i < end;) {
     WindowRange rows = rows_of(i);  // of rows [i, next): as many as fit
@@ -182,10 +159,10 @@ void pool_backward_plain_rows(const PoolBackward& e, int64_t n, int64_t slice, i
       if (r.last < r.first) continue;
       const WindowRange all =
           rows.last < rows.first ? r : WindowRange{std::min(rows.first, r.first), std::max(rows.last, r.last)};
-      if (all.last - all.first + 1 > room) break;
+      if (all.last - all.first + 1 > fitting) break;
       rows = all;
     }
-    if (rows.last - rows.first + 1 > room) {
+    if (rows.last - rows.first + 1 > fitting) {
       write_rows(i, next, [&](int64_t wy, int64_t wx) { return window_of(e, source, gradient, wy, wx); });
     } else {
       Sent* to = band;
@@ -198,24 +175,35 @@ void pool_backward_plain_rows(const PoolBackward& e, int64_t n, int64_t slice, i
   }
 }
 
-void pool_forward_plain(const PoolForward& e, size_t threads) noexcept {
-  Tasks(e, threads).run(e, [&](int64_t n, int64_t slice, int64_t begin, int64_t end, size_t) {
-    pool_forward_plain_rows(e, n, slice, begin, end);
-  });
-}
-
-void pool_backward_plain(const PoolBackward& e, size_t threads) noexcept {
-  const Tasks tasks(e, threads);
-  // Rows of windows that a band can meet: with the clamp edge an outermost row can meet all.
+// Bytes of scratch for each thread: for as many rows of windows as a band can meet. With the clamp edge an outermost
+// row can meet all.
+size_t scratch_bytes(const PoolEncode& e) {
   const int64_t reach = divide_up(kBandRows + 2 * e.y.extent(), e.y.stride) + 1;
   const int64_t rows = std::min(e.gradient_height, e.edge == PoolEdge::clamp ? e.gradient_height : reach);
-  constexpr int64_t kMost = int64_t{64} << 20;  // bytes per thread
+  constexpr int64_t kMost = int64_t{64} << 20;
   const int64_t row_bytes = std::min<int64_t>(kMost, e.gradient_width * static_cast<int64_t>(sizeof(Sent)));
-  const int64_t wanted =
-      row_bytes * std::clamp<int64_t>(rows, 1, std::max<int64_t>(1, kMost / std::max<int64_t>(1, row_bytes)));
-  const ThreadScratch scratch(tasks.threads, static_cast<size_t>(wanted));
-  tasks.run(e, [&](int64_t n, int64_t slice, int64_t begin, int64_t end, size_t worker) {
-    pool_backward_plain_rows(e, n, slice, begin, end, scratch.of(worker), scratch.bytes());
+  return static_cast<size_t>(
+      row_bytes * std::clamp<int64_t>(rows, 1, std::max<int64_t>(1, kMost / std::max<int64_t>(1, row_bytes))));
+}
+
+}  // namespace
+
+void plain_rows(const PoolEncode& e, int64_t n, int64_t slice, int64_t begin, int64_t end, void* scratch,
+                size_t bytes) noexcept {
+  e.backward ? backward_rows(e, n, slice, begin, end, scratch, bytes) : forward_rows(e, n, slice, begin, end);
+}
+
+void run_plain(const PoolEncode& e, size_t wanted) noexcept {
+  const int64_t slices = divide_up(e.channels, 4), bands = divide_up(e.height, kBandRows);
+  const auto tasks = static_cast<size_t>(e.images * slices * bands);
+  const size_t work = tasks * static_cast<size_t>(kBandRows * e.width * e.x.kernel * e.y.kernel) * 16;
+  const size_t threads = threads_for(wanted, tasks, work);
+  const ThreadScratch scratch(threads, e.backward ? scratch_bytes(e) : 0);
+  parallel_for(tasks, threads, [&](size_t task, size_t worker) {
+    const auto t = static_cast<int64_t>(task);
+    const int64_t begin = t % bands * kBandRows;
+    plain_rows(e, t / bands / slices, t / bands % slices, begin, std::min(e.height, begin + kBandRows),
+               scratch.of(worker), scratch.bytes());
   });
 }
 

@@ -18,8 +18,6 @@
 namespace bnns::mps {
 
 // l2_clamped: L2 whose windows overhang with the clamp edge, where an edge texel is several taps of a window.
-enum class BandKind : uint8_t { max, average, l2, l2_clamped };
-
 template <PixelType kType, BandKind kKind, int K, int S, int P, bool kBackward>
 struct BandTile {
   static constexpr int kBytes = kType == PixelType::f32 ? 16 : 8;

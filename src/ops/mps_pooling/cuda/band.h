@@ -51,4 +51,17 @@ struct Band {
   BandWalk pixels, windows, quads, texels;          // of a tile; pixels: pairs of them with fetch_pairs
 };
 
+enum class BandKind : uint8_t { max, average, l2, l2_clamped };
+
+// Which kernel runs the plan, and how it is launched. pair: the tap P on which quads begin.
+struct BandLaunch {
+  BandKind kind;
+  int kernel, stride, pair;
+  bool backward;
+  uint32_t grid[3], shared;
+};
+
+// False: not for this encode.
+bool plan_band(const PoolEncode& encode, Band* plan, BandLaunch* launch) noexcept;
+
 }  // namespace bnns::mps

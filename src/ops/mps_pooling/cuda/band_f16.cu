@@ -4,6 +4,6 @@
 
 namespace bnns::mps {
 
-template cudaError_t launch_band<PixelType::f16>(const Band&, const BandLaunch&, cudaStream_t);
+template cudaError_t launch_band_kernel<PixelType::f16>(const Band&, const BandLaunch&, cudaStream_t);
 
 }  // namespace bnns::mps

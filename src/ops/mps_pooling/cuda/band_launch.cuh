@@ -6,21 +6,13 @@
 
 namespace bnns::mps {
 
-// What the plan leaves to the launch. pair: the tap P on which quads begin.
-struct BandLaunch {
-  BandKind kind;
-  int kernel, stride, pair;
-  bool backward;
-  dim3 grid;
-  unsigned shared;
-};
-
 template <PixelType kType>
-cudaError_t launch_band(const Band& e, const BandLaunch& how, cudaStream_t stream) {
+cudaError_t launch_band_kernel(const Band& e, const BandLaunch& how, cudaStream_t stream) {
+  const dim3 grid(how.grid[0], how.grid[1], how.grid[2]);
   cudaError_t error = cudaSuccess;
   const auto with_window = [&]<BandKind kKind>() {
     const auto go = [&]<int K, int S, int P, bool kBackward>() {
-      error = launch_in_stream(band_kernel<kType, kKind, K, S, P, kBackward>, how.grid, how.shared, stream, e);
+      error = launch_in_stream(band_kernel<kType, kKind, K, S, P, kBackward>, grid, how.shared, stream, e);
     };
     if (!how.backward) {
       how.kernel == 2   ? go.template operator()<2, 2, 0, false>()
@@ -50,7 +42,7 @@ cudaError_t launch_band(const Band& e, const BandLaunch& how, cudaStream_t strea
   return error;
 }
 
-extern template cudaError_t launch_band<PixelType::f32>(const Band&, const BandLaunch&, cudaStream_t);
-extern template cudaError_t launch_band<PixelType::f16>(const Band&, const BandLaunch&, cudaStream_t);
+extern template cudaError_t launch_band_kernel<PixelType::f32>(const Band&, const BandLaunch&, cudaStream_t);
+extern template cudaError_t launch_band_kernel<PixelType::f16>(const Band&, const BandLaunch&, cudaStream_t);
 
 }  // namespace bnns::mps

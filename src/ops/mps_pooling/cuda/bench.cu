@@ -114,7 +114,7 @@ bool check_one(int number) {
   Image source(type, images, channels, height, width, integers);
   Image small(type, images, channels, out_h, out_w, integers);
   Image target(type, images, channels, backward ? height : out_h, backward ? width : out_w, integers);
-  PoolBackward e;
+  PoolEncode e;
   e.kind = kind, e.edge = static_cast<PoolEdge>(pick(0, 1)), e.x = x, e.y = y;
   e.images = images, e.channels = channels;
   e.width = backward ? width : out_w, e.height = backward ? height : out_h;
@@ -124,18 +124,12 @@ bool check_one(int number) {
   }
   e.gradient_width = out_w, e.gradient_height = out_h;
   if (pick(0, 3) == 0) e.source_x = pick(0, 2), e.source_y = pick(0, 2);
-  PoolBackward d = e;
+  PoolEncode d = e;
   e.source = source.host, e.target = target.host, e.gradient = small.host;
   d.source = source.device, d.target = target.device, d.gradient = small.device;
-  if (backward) {
-    pool_backward_plain(e, 2);
-    CHECK(static_cast<cudaError_t>(pool_backward_cuda(d, nullptr)));
-  } else {
-    PoolForward f, g;
-    static_cast<PoolEncode&>(f) = e, static_cast<PoolEncode&>(g) = d;
-    pool_forward_plain(f, 2);
-    CHECK(static_cast<cudaError_t>(pool_forward_cuda(g, nullptr)));
-  }
+  e.backward = d.backward = backward;
+  run_plain(e, 2);
+  CHECK(static_cast<cudaError_t>(pool_cuda(d, nullptr)));
   std::vector<char> got(target.bytes);
   CHECK(cudaMemcpy(got.data(), target.device.data, target.bytes, cudaMemcpyDeviceToHost));
   const bool exact = kind == PoolKind::max || (integers && kind == PoolKind::average);
@@ -280,7 +274,7 @@ int main(int argc, char** argv) {
         CHECK(cudaMemcpy(src[k], noise.data(), large, cudaMemcpyHostToDevice));
         CHECK(cudaMemcpy(small_in[k], noise.data(), small, cudaMemcpyHostToDevice));
       }
-      PoolBackward e;
+      PoolEncode e;
       e.x.kernel = e.y.kernel = s.k, e.x.stride = e.y.stride = s.s;
       e.x.first_centre = e.y.first_centre = s.k / 2 - s.p;
       e.images = s.n, e.channels = s.c, e.edge = PoolEdge::clamp;
@@ -296,7 +290,7 @@ int main(int argc, char** argv) {
           const char* kinds[] = {"max", "avg", "l2"};
           const std::string label = std::string(backward ? "bwd " : "fwd ") + kinds[int(kind)];
           if ((name + (" " + label)).find(filter) == std::string::npos) continue;
-          e.kind = kind;
+          e.kind = kind, e.backward = backward;
           e.edge = kind == PoolKind::l2_norm ? PoolEdge::zero : PoolEdge::clamp;
           size_t set = 0;
           const auto call = [&] {
@@ -305,13 +299,10 @@ int main(int argc, char** argv) {
             if (backward) {
               e.target = e.source, e.target.data = dst[k], e.gradient.data = small_in[k];
               e.width = s.w, e.height = s.h;
-              CHECK(static_cast<cudaError_t>(pool_backward_cuda(e, nullptr)));
             } else {
-              PoolForward f;
-              static_cast<PoolEncode&>(f) = e;
-              f.target = e.gradient, f.target.data = small_out[k], f.width = ow, f.height = oh;
-              CHECK(static_cast<cudaError_t>(pool_forward_cuda(f, nullptr)));
+              e.target = e.gradient, e.target.data = small_out[k], e.width = ow, e.height = oh;
             }
+            CHECK(static_cast<cudaError_t>(pool_cuda(e, nullptr)));
           };
           std::vector<double> times;
           std::vector<double> peer_times[2];

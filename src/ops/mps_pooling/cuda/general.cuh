@@ -1,28 +1,28 @@
-// The general kernels of the MPS pooling family: any window, any type, any number of channels
-// (mps_pooling/cuda/cuda.cu).
+// The general kernels of the MPS pooling family: any window, any type, any number of channels.
 //
-// forward            a thread per target texel (16 bytes of f32, 8 of f16); taps meet in L1
-// backward, tiles    a block owns a tile of target texels of one plane (or several small planes): first each window
-// that
-//                    touches the tile is reduced once into shared memory (which pixel takes the gradient, or the factor
-//                    it sends), then each target texel gathers from its windows, in row-major order. No atomics.
-// backward, plain    anything whose windows do not fit in shared memory: each texel reduces its windows itself
+// clang-format off
+//   forward            a thread per target texel (16 bytes of f32, 8 of f16); taps meet in L1
+//   backward, tiles    a block owns a tile of target texels of one plane (or several small planes): first each window
+//                      that touches the tile is reduced once into shared memory (which pixel takes the gradient, or the
+//                      factor it sends), then each target texel gathers from its windows, in row-major order. No atomics.
+//   backward, plain    anything whose windows do not fit in shared memory: each texel reduces its windows itself
+// clang-format on
 //
 // The same lines as on the CPU (mps_pooling/window.h), compiled with -fmad=false: the same order gives the same bits.
 #pragma once
 
 #include "src/ops/mps_pooling/cuda/texel.cuh"
+#include "src/ops/mps_pooling/cuda/tiling.h"
 
 namespace bnns::mps {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kTile = 32;  // target texels on a side, at most
 
 // ---- windows --------------------------------------------------------------------------------------------------------
 
 template <PoolKind kKind, class Read>
-__device__ __forceinline__ Texel forward_window(const PoolForward& e, int32_t wy, int32_t wx, Read read) {
+__device__ __forceinline__ Texel forward_window(const PoolEncode& e, int32_t wy, int32_t wx, Read read) {
   const int64_t fy = e.y.first_centre + wy * e.y.stride - e.y.before();
   const int64_t fx = e.x.first_centre + wx * e.x.stride - e.x.before();
   const AxisTaps ty(fy, e.y, e.source.height), tx(fx, e.x, e.source.width);
@@ -42,7 +42,7 @@ __device__ __forceinline__ Texel forward_window(const PoolForward& e, int32_t wy
 
 // What window (wy, wx) sends: value (G, G / N or G / norm), and for max the pixel it goes to.
 template <PoolKind kKind, class Read>
-__device__ __forceinline__ void backward_window(const PoolBackward& e, int64_t wy, int64_t wx, Read read, Texel& value,
+__device__ __forceinline__ void backward_window(const PoolEncode& e, int64_t wy, int64_t wx, Read read, Texel& value,
                                                 TexelIndex& index) {
   const int64_t fy = e.y.first_centre + wy * e.y.stride - e.y.before();
   const int64_t fx = e.x.first_centre + wx * e.x.stride - e.x.before();
@@ -69,7 +69,7 @@ __device__ __forceinline__ PoolEdge gather_edge(const PoolEncode& e) {
 
 // One window's part of a target texel.
 template <PoolKind kKind>
-__device__ __forceinline__ void add_window(const PoolBackward& e, int32_t y, int32_t x, int64_t wy, int64_t wx,
+__device__ __forceinline__ void add_window(const PoolEncode& e, int32_t y, int32_t x, int64_t wy, int64_t wx,
                                            const Texel& value, const TexelIndex& index, Texel& sum) {
   if constexpr (kKind == PoolKind::max) {
     const int32_t self = y * static_cast<int32_t>(e.source.width) + x;
@@ -91,7 +91,7 @@ __device__ __forceinline__ void add_window(const PoolBackward& e, int32_t y, int
 
 template <PixelType kType, bool kWhole, PoolKind kKind>
 __global__ void __launch_bounds__(kThreads)
-    forward_kernel(const __grid_constant__ PoolForward e, const __grid_constant__ Planes planes) {
+    forward_kernel(const __grid_constant__ PoolEncode e, const __grid_constant__ Planes planes) {
   const int64_t pixels = e.width * e.height, all = pixels * planes.count;
   const int64_t id = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (id >= all) return;
@@ -115,16 +115,9 @@ __global__ void __launch_bounds__(kThreads)
                              static_cast<int32_t>(e.target_x) + column, t);
 }
 
-// Tiles of a plane and how many planes share a block.
-struct Tiling {
-  int32_t width, height, across, down;  // texels of a tile; tiles of a plane
-  int32_t planes_per_block;
-  int32_t windows;  // of a tile, at most
-};
-
 template <PixelType kType, bool kWhole, PoolKind kKind>
 __global__ void __launch_bounds__(kThreads)
-    backward_tile_kernel(const __grid_constant__ PoolBackward e, const __grid_constant__ Planes planes,
+    backward_tile_kernel(const __grid_constant__ PoolEncode e, const __grid_constant__ Planes planes,
                          const __grid_constant__ Tiling tiling) {
   extern __shared__ Texel shared[];
   Texel* const values = shared;
@@ -208,7 +201,7 @@ __global__ void __launch_bounds__(kThreads)
 // Every texel reduces its own windows: any geometry, no scratch.
 template <PixelType kType, bool kWhole, PoolKind kKind>
 __global__ void __launch_bounds__(kThreads)
-    backward_plain_kernel(const __grid_constant__ PoolBackward e, const __grid_constant__ Planes planes) {
+    backward_plain_kernel(const __grid_constant__ PoolEncode e, const __grid_constant__ Planes planes) {
   const int64_t pixels = e.width * e.height, id = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (id >= pixels * planes.count) return;
   const int64_t plane = id / pixels, pixel = id % pixels, row = pixel / e.width, column = pixel % e.width;
@@ -244,6 +237,23 @@ __global__ void __launch_bounds__(kThreads)
   }
   write_texel<kType, kWhole>(target, e.target.type, static_cast<int32_t>(e.target_y + row),
                              static_cast<int32_t>(e.target_x + column), sum);
+}
+
+// ---- which of them --------------------------------------------------------------------------------------------------
+
+// Calls launch.operator()<type, whole, kind>(): texels of one float type with four lanes each are one vector access.
+template <class F>
+int with_type_and_kind(const PoolEncode& e, F&& launch) {
+  const auto fits = [&](const ImageView& v) { return v.lanes == 4 && v.type == e.source.type; };
+  const bool whole = fits(e.source) && fits(e.target) && (!e.backward || fits(e.gradient)) && e.channels % 4 == 0;
+  const auto with_kind = [&]<PixelType kType, bool kWhole>() {
+    if (e.kind == PoolKind::max) return launch.template operator()<kType, kWhole, PoolKind::max>();
+    if (e.kind == PoolKind::average) return launch.template operator()<kType, kWhole, PoolKind::average>();
+    return launch.template operator()<kType, kWhole, PoolKind::l2_norm>();
+  };
+  if (whole && e.source.type == PixelType::f32) return with_kind.template operator()<PixelType::f32, true>();
+  if (whole && e.source.type == PixelType::f16) return with_kind.template operator()<PixelType::f16, true>();
+  return with_kind.template operator()<PixelType::f32, false>();
 }
 
 }  // namespace

@@ -6,14 +6,14 @@
 
 #include <algorithm>
 
+#include "src/ops/mps_pooling/cuda/cuda.h"
 #include "src/ops/mps_pooling/cuda/shared.cuh"
 
 namespace bnns::mps {
 namespace {
 
-constexpr uint32_t kPlanes = 32;      // of a block, at most
-constexpr int64_t kMostTexels = 128;  // of a plane
-constexpr uint32_t kTexels = 1600;    // of a block, about
+constexpr uint32_t kPlanes = cuda::kMostGlobalPlanes;  // of a block, at most
+constexpr uint32_t kTexels = 1600;                     // of a block, about
 
 struct GlobalPlan {
   BandImage source, gradient, target;                // gradient, forward's target: of their one pixel
@@ -110,31 +110,7 @@ __global__ void __launch_bounds__(kBandThreads) global_kernel(const __grid_const
 }
 
 template <bool kBackward>
-bool launch(const PoolBackward& e, cudaStream_t stream, cudaError_t* error) {
-  // One window whose taps are the plane's texels, all four lanes of one float type, whole planes.
-  const auto exact = [](const PoolAxis& a, int64_t size) {
-    return a.dilation == 1 && a.kernel == size && a.first_centre == a.before();
-  };
-  const PixelType type = e.source.type;
-  const auto fits = [&](const ImageView& v) {
-    return v.lanes == 4 && v.type == type && reinterpret_cast<uintptr_t>(v.data) % (4 * bytes_of(type)) == 0;
-  };
-  const int64_t slices = e.channels / 4;
-  const int64_t texels = e.source.width * e.source.height;
-  if ((type != PixelType::f32 && type != PixelType::f16) || !fits(e.source) || !fits(e.target) || e.channels % 4 != 0 ||
-      !exact(e.x, e.source.width) || !exact(e.y, e.source.height) || texels > kMostTexels ||
-      slices > kMostGrid * kPlanes || e.images > kMostGrid) {
-    return false;
-  }
-  if (kBackward) {
-    if (!fits(e.gradient) || e.gradient_width != 1 || e.gradient_height != 1 || e.source_x != 0 || e.source_y != 0 ||
-        e.target_x != 0 || e.target_y != 0 || e.width != e.source.width || e.height != e.source.height ||
-        e.target.width != e.source.width || e.target.height != e.source.height) {
-      return false;
-    }
-  } else if (e.width != 1 || e.height != 1) {
-    return false;
-  }
+cudaError_t launch(const PoolEncode& e, cudaStream_t stream) {
   GlobalPlan plan{};
   const auto pixel = [&](BandImage image, const ImageView& v, int64_t y, int64_t x) {
     image.data += (y * v.width + x) * v.lanes * static_cast<int64_t>(bytes_of(v.type));
@@ -145,7 +121,8 @@ bool launch(const PoolBackward& e, cudaStream_t stream, cudaError_t* error) {
   if (!kBackward) plan.target = pixel(plan.target, e.target, e.target_y, e.target_x);
   plan.gradient =
       pixel(band_image(e.gradient, e.gradient_image, e.gradient_channel), e.gradient, e.gradient_y, e.gradient_x);
-  plan.slices = static_cast<uint32_t>(slices), plan.texels = static_cast<uint32_t>(texels);
+  plan.slices = static_cast<uint32_t>(e.channels / 4);
+  plan.texels = static_cast<uint32_t>(e.source.width * e.source.height);
   plan.pitch = plan.texels | 1;
   const bool reads = !(kBackward && e.kind == PoolKind::average);
   plan.planes_per_block = std::clamp(kTexels / plan.texels, 1u, kPlanes);
@@ -153,28 +130,22 @@ bool launch(const PoolBackward& e, cudaStream_t stream, cudaError_t* error) {
   const dim3 grid((plan.slices + plan.planes_per_block - 1) / plan.planes_per_block, static_cast<unsigned>(e.images));
   const auto go = [&]<PixelType kType, PoolKind kKind>() {
     const unsigned shared = reads ? plan.planes_per_block * plan.pitch * (kType == PixelType::f32 ? 16 : 8) : 0;
-    *error = launch_in_stream(global_kernel<kType, kKind, kBackward>, grid, shared, stream, plan);
+    return launch_in_stream(global_kernel<kType, kKind, kBackward>, grid, shared, stream, plan);
   };
   const auto by_kind = [&]<PixelType kType>() {
-    e.kind == PoolKind::max       ? go.template operator()<kType, PoolKind::max>()
-    : e.kind == PoolKind::average ? go.template operator()<kType, PoolKind::average>()
-                                  : go.template operator()<kType, PoolKind::l2_norm>();
+    return e.kind == PoolKind::max       ? go.template operator()<kType, PoolKind::max>()
+           : e.kind == PoolKind::average ? go.template operator()<kType, PoolKind::average>()
+                                         : go.template operator()<kType, PoolKind::l2_norm>();
   };
-  type == PixelType::f32 ? by_kind.template operator()<PixelType::f32>()
-                         : by_kind.template operator()<PixelType::f16>();
-  return true;
+  return e.source.type == PixelType::f32 ? by_kind.template operator()<PixelType::f32>()
+                                         : by_kind.template operator()<PixelType::f16>();
 }
 
 }  // namespace
 
-bool pool_forward_global(const PoolForward& encode, cudaStream_t stream, cudaError_t* error) noexcept {
-  PoolBackward e;
-  static_cast<PoolEncode&>(e) = encode;
-  return launch<false>(e, stream, error);
-}
-
-bool pool_backward_global(const PoolBackward& encode, cudaStream_t stream, cudaError_t* error) noexcept {
-  return launch<true>(encode, stream, error);
+int cuda::launch_global(const PoolEncode& e, void* stream) noexcept {
+  const auto queue = static_cast<cudaStream_t>(stream);
+  return static_cast<int>(e.backward ? launch<true>(e, queue) : launch<false>(e, queue));
 }
 
 }  // namespace bnns::mps

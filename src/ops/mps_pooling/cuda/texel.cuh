@@ -84,30 +84,9 @@ __device__ __forceinline__ void write_texel(const DevicePlane& p, PixelType type
   }
 }
 
-struct Planes {  // of 4 channels: task plane -> image and slice
-  int32_t slices;
-  int64_t count;
-  template <class Encode>
-  __host__ explicit Planes(const Encode& e)
-      : slices(static_cast<int32_t>((e.channels + 3) / 4)), count(e.images * slices) {}
-};
-
-template <class Encode>
-__device__ __forceinline__ int32_t lanes_of(const Encode& e, int32_t slice) {
+__device__ __forceinline__ int32_t lanes_of(const PoolEncode& e, int32_t slice) {
   const int64_t left = e.channels - 4 * static_cast<int64_t>(slice);
   return left < 4 ? static_cast<int32_t>(left) : 4;
 }
-
-// The common windows, each source texel fetched once and each target texel written once
-// (mps_pooling/cuda/band.cu). False: not for this encode.
-bool pool_forward_band(const PoolForward& encode, cudaStream_t stream, cudaError_t* error) noexcept;
-bool pool_backward_band(const PoolBackward& encode, cudaStream_t stream, cudaError_t* error) noexcept;
-
-// 2x2 windows of stride 2 that tile the image (mps_pooling/cuda/halving.cu). False: not for this encode.
-bool pool_forward_halving(const PoolForward& encode, cudaStream_t stream, cudaError_t* error) noexcept;
-
-// One window that covers a small plane (mps_pooling/cuda/global.cu). False: not for this encode.
-bool pool_forward_global(const PoolForward& encode, cudaStream_t stream, cudaError_t* error) noexcept;
-bool pool_backward_global(const PoolBackward& encode, cudaStream_t stream, cudaError_t* error) noexcept;
 
 }  // namespace bnns::mps

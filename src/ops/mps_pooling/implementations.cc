@@ -1,0 +1,97 @@
+// The CPU device's table, and how a command buffer runs an encode on each device.
+#include "src/ops/mps_pooling/implementations.h"
+
+#include <chrono>
+#include <cstdio>
+
+#include "src/core/isa.h"
+#include "src/core/log.h"
+#include "src/ops/mps_pooling/cpu/cpu.h"
+#include "src/ops/mps_pooling/cuda/cuda.h"
+
+namespace bnns::mps {
+
+const CpuImplementation kOnCpu[kCpuImplementations] = {
+    {"mps_pooling/cpu/global", "one window, the whole plane of at most 16x16 pixels; f32 or f16, whole slices",
+     accepts_global, run_global},
+    {"mps_pooling/cpu/halves", "as rows: f16, 3x3 stride 1, planes of at most 1024 pixels, 4 columns or more",
+     accepts_halves, run_halves},
+    {"mps_pooling/cpu/columns", "as rows: f32, 3x3 stride 1, planes of at most 1024 pixels; no gradients of averages",
+     accepts_columns, run_columns},
+    {"mps_pooling/cpu/rows",
+     "as band, with AVX-512: 8 planes or more, windows that begin at most 1 pixel outside, gradients of whole planes",
+     accepts_rows, run_rows},
+    {"mps_pooling/cpu/band",
+     "2x2 stride 2, 3x3 stride 1 or 2 of f32 or f16, whole slices; every window meets the image; L2 with Clamp inside "
+     "it",
+     accepts_band, run_band},
+    {"mps_pooling/cpu/plain", "anything", accepts_any, run_plain},
+};
+
+std::string text_of(const PoolEncode& e) {
+  static constexpr const char* kKinds[] = {"max_pool", "average_pool", "l2_pool"};
+  static constexpr const char* kTypes[] = {"f32", "f16", "unorm8", "unorm16"};
+  const auto number = [](int64_t n) { return static_cast<long long>(n); };
+  const int64_t wx = e.backward ? e.gradient_width : e.width, wy = e.backward ? e.gradient_height : e.height;
+  char text[240];
+  std::snprintf(text, sizeof text, "%s%s %s n%lld c%lld h%lldx%lld w%lldx%lld k%lldx%lld s%lldx%lld d%lldx%lld %s",
+                kKinds[static_cast<int>(e.kind)], e.backward ? " gradient" : "",
+                kTypes[static_cast<int>(e.target.type)], number(e.images), number(e.channels), number(e.source.height),
+                number(wy), number(e.source.width), number(wx), number(e.y.kernel), number(e.x.kernel),
+                number(e.y.stride), number(e.x.stride), number(e.y.dilation), number(e.x.dilation),
+                e.edge == PoolEdge::zero ? "zero" : "clamp");
+  return text;
+}
+
+namespace {
+
+// One verbose line, as of a filter's apply: what, how many images, the algorithm, where, threads, time.
+template <class Run>
+void run_with_line(const PoolEncode& e, const char* where, Run&& run) noexcept {
+  CallRecord record;
+  const auto start = std::chrono::steady_clock::now();
+  run();
+  const std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - start;
+  char names[128], line[512];
+  record.join(names, sizeof names);
+  std::snprintf(line, sizeof line, "encode,%s,batch %lld,%s,%s,%zu thread%s,%.1f us", text_of(e).c_str(),
+                static_cast<long long>(e.images), names, where, record.threads(), record.threads() == 1 ? "" : "s",
+                elapsed.count());
+  log_message(BNNSExtLogVerbose, line);
+}
+
+void encode_cpu(const void* encode) noexcept {
+  const auto& e = *static_cast<const PoolEncode*>(encode);
+  if (!verbose()) return pool_cpu(e, 0);
+  run_with_line(e, isa_name(isa()), [&] { pool_cpu(e, 0); });
+}
+
+}  // namespace
+
+void pool_cpu(const PoolEncode& e, size_t threads) noexcept {
+  choose(kOnCpu, e).run(e, threads);
+}
+
+#if BNNS_MPS_CUDA
+namespace {
+
+// The line has a time, so the encode is waited for.
+int encode_cuda(const void* encode, void* stream) noexcept {
+  const auto& e = *static_cast<const PoolEncode*>(encode);
+  if (!verbose()) return pool_cuda(e, stream);
+  int error = cuda::synchronize(stream);
+  run_with_line(e, "cuda", [&] {
+    if (error == 0) error = pool_cuda(e, stream);
+    if (error == 0) error = cuda::synchronize(stream);
+  });
+  return error;
+}
+
+}  // namespace
+
+const Encode::Devices kPoolDevices = {encode_cpu, encode_cuda};
+#else
+const Encode::Devices kPoolDevices = {encode_cpu, nullptr};
+#endif
+
+}  // namespace bnns::mps
