@@ -53,6 +53,7 @@ class PoolingFilter final : public Filter {
   void forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride,
                const PoolingIndices& indices);
   void backward(const BackwardCall& call, const PoolingIndices& indices);
+  const char* implementation(BNNSExtPass pass, size_t batch) const override;
   std::string text() const override { return layer_.text(); }
   const Tensor* result() const override { return &layer_.y; }
 

@@ -10,7 +10,7 @@
 #include "src/core/checked.h"
 #include "src/core/enum_name.h"
 #include "src/core/parallel.h"
-#include "src/ops/pooling/convert/stage.h"
+#include "src/ops/pooling/implementations.h"
 #include "src/ops/pooling/pooling.h"
 #include "src/tensor/elements.h"
 
@@ -78,21 +78,21 @@ void for_each_plane(const Options& options, const PoolingProblem& problem, size_
   });
 }
 
-// The same for a kernel's call, with a room for each thread: work(call, planes, rows). The caller's own needs no copy.
+// The same for a kernel's call, with scratch for each thread: work(call, planes, rows). The caller's own needs no copy.
 template <class Call, class Work>
 void for_each_plane(const Options& options, ScratchShelf& scratch, size_t batch, int64_t rows, bool bands, Call& call,
                     Work&& work) {
-  std::optional<ScratchShelf::Lease> rooms;
+  std::optional<ScratchShelf::Lease> lease;
   for_each_plane(
       options, call.problem, batch, rows, bands, false,
       [&](size_t threads) {
-        rooms.emplace(scratch, threads * sizeof(PoolingRoom));
-        call.room = rooms->as<PoolingRoom>();
+        lease.emplace(scratch, threads * sizeof(PoolingScratch));
+        call.scratch = lease->as<PoolingScratch>();
       },
       [&](Range planes, Span some, size_t worker) {
         if (worker == 0) return work(std::as_const(call), planes, some);
         Call own = call;
-        own.room += worker;
+        own.scratch += worker;
         work(std::as_const(own), planes, some);
       });
 }
@@ -101,7 +101,39 @@ bool is_large(const Tensor& t, size_t batch) {
   return t.count >= kStreamBytes / type_bytes(t.type) / batch;
 }
 
+// Planes of a dense tensor, to choose an algorithm by; the data is not used.
+Planes dense_planes(const Tensor& t) {
+  static float nothing;
+  const int64_t width = static_cast<int64_t>(t.size[0]), plane = width * static_cast<int64_t>(t.size[1]);
+  return {&nothing, t.type, 1, width, plane, plane * static_cast<int64_t>(t.size[2])};
+}
+
 }  // namespace
+
+// Max without indices, as BNNSFilterApplyBatch has it; UnMax with those of a forward pass.
+const char* PoolingFilter::implementation(BNNSExtPass pass, size_t batch) const {
+  const bool unmax = layer_.problem.function == PoolingFunction::unmax;
+  const Planes x = dense_planes(layer_.x), y = dense_planes(layer_.y);
+  const IndexPlanes index{unmax ? x.data : nullptr, true, 1, x.row, x.plane, x.sample};
+  if (pass == BNNSExtPassForward) {
+    PoolingForward call;
+    call.problem = layer_.problem;
+    call.x = x, call.y = y, call.index = index;
+    call.index_in_rows = true;
+    call.activation = layer_.activation;
+    call.stream = batch && is_large(layer_.y, batch);
+    return plan_pooling(call).implementation->name;
+  }
+  PoolingBackward call;
+  call.problem = layer_.problem;
+  call.dx = x, call.dy = y, call.index = index;
+  call.index_in_rows = call.index_in_windows = true;
+  if (layer_.problem.function == PoolingFunction::max || layer_.problem.function == PoolingFunction::l2_norm)
+    call.x = x;
+  call.activation = layer_.activation;
+  call.stream = batch && is_large(layer_.x, batch);
+  return plan_pooling(call).implementation->name;
+}
 
 // The index array as it lies in memory: the strides of the small image. Nothing is read.
 IndexPlanes PoolingFilter::check_indices(const PoolingIndices& indices, size_t batch, bool written,
@@ -198,20 +230,11 @@ void PoolingFilter::forward(size_t batch, const void* in, size_t in_stride, void
   call.bias = layer_.has_bias() ? &bias_.tensor() : nullptr;
   call.activation = layer_.activation;
   call.stream = is_large(layer_.y, batch);
-  const bool global = g.is_global();
-  if (unmax) {
-    call.index_in_rows = check_positions(call.index, indices.type, batch).in_rows;
-    for_each_plane(
-        options_, problem, batch, g.y.in, true, false, [](size_t) {},
-        [&](Range planes, Span rows, size_t) { pooling_unmax_forward(call, planes, rows); });
-    return;
-  }
-  const auto kernel = global ? pooling_forward_global : pooling_forward;
-  const StagePieces pieces = pooling_stage(call, false).pieces;  // kernels convert parts of planes themselves
-  for_each_plane(options_, scratch_, batch, g.y.out, !global, call,
-                 [&](const PoolingForward& own, Range planes, Span rows) {
-                   pieces.planes ? pooling_forward_stage(own, pieces, planes, rows, kernel) : kernel(own, planes, rows);
-                 });
+  if (unmax) call.index_in_rows = check_positions(call.index, indices.type, batch).in_rows;
+  const PoolingPlan<PoolingForward> plan = plan_pooling(call);
+  plan.record();
+  for_each_plane(options_, scratch_, batch, unmax ? g.y.in : g.y.out, plan.implementation->bands, call,
+                 [&](const PoolingForward& own, Range planes, Span rows) { plan.run(own, planes, rows); });
 }
 
 // Everything that can be wrong with a backward call is found here, before anything is written.
@@ -290,15 +313,11 @@ void PoolingFilter::backward(const BackwardCall& call, const PoolingIndices& ind
   PoolingBackward b = prepare_backward(call, indices, &db);
   const PoolingGeometry& g = b.problem.geometry;
   if (call.in_delta && call.batch) {
-    const BackwardChoice choice = choose_pooling_backward(b);
+    const PoolingPlan<PoolingBackward> plan = plan_pooling(b);
+    plan.record();
     const int64_t rows = b.problem.function == PoolingFunction::unmax ? g.y.out : g.y.in;
-    for_each_plane(options_, scratch_, call.batch, rows, choice.bands, b,
-                   [&](const PoolingBackward& own, Range planes, Span some) {
-                     if (choice.pieces.planes)
-                       pooling_backward_stage(own, choice.pieces, planes, some, choice.kernel);
-                     else
-                       choice.kernel(own, planes, some);
-                   });
+    for_each_plane(options_, scratch_, call.batch, rows, plan.implementation->bands, b,
+                   [&](const PoolingBackward& own, Range planes, Span some) { plan.run(own, planes, some); });
   }
   if (!call.bias_delta) return;
   const size_t channels = layer_.x.size[2], bytes = call.batch * layer_.y.count * sizeof(float);

@@ -27,7 +27,7 @@ namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace {
 
-static_assert(kTileFloats * sizeof(float) <= sizeof PoolingRoom::tile);
+static_assert(kTileFloats * sizeof(float) <= sizeof PoolingScratch::tile);
 constexpr int64_t kRunFloats = 512;  // rows of dx that are made at once, if they follow each other in memory
 
 // Memory of one task.
@@ -43,8 +43,8 @@ class GatherTask {
   void Plane(int64_t sample, int64_t channel, Span rows, RowWriter<float>* writer);
 
  private:
-  float* C(int64_t wy) { return room_ + (wy & (tile_.ring - 1)) * tile_.pitch + tile_.left; }
-  float* Total() { return room_ + tile_.ring * tile_.pitch + tile_.left; }
+  float* C(int64_t wy) { return scratch_ + (wy & (tile_.ring - 1)) * tile_.pitch + tile_.left; }
+  float* Total() { return scratch_ + tile_.ring * tile_.pitch + tile_.left; }
   float* Counts() { return Total() + tile_.pitch; }
 
   void ComputeRows(int64_t begin, int64_t end);
@@ -54,7 +54,7 @@ class GatherTask {
   const PoolingGeometry& g_;
   const GatherTile& tile_;
   Workspace& w_;
-  float* const room_ = call_.room->tile;  // the rows of GatherTile
+  float* const scratch_ = call_.scratch->tile;  // the rows of GatherTile
   const bool is_l2_;
   const Spreader spreader_;
   WindowsFunction norms_ = nullptr;
@@ -69,8 +69,8 @@ GatherTask::GatherTask(const PoolingBackward& call, const GatherTile& tile, Work
       w_(*w),
       is_l2_(call.problem.function == PoolingFunction::l2_norm),
       spreader_(g_.x, tile) {
-  if (is_l2_ && call.x.has_f32_rows()) norms_ = ChooseWindows(PoolingFold::norm, g_);
-  FillZeros(tile.rows() * tile.pitch, room_);
+  if (is_l2_) norms_ = pooling_windows(PoolingFold::norm, g_);
+  FillZeros(tile.rows() * tile.pitch, scratch_);
   for (int64_t i = 0; !is_l2_ && i < tile_.windows.size() + kWindowSlack; ++i) {
     Counts()[i] = i < tile_.windows.size() ? static_cast<float>(g_.x.count(tile_.windows.begin + i)) : 1;
   }
@@ -142,12 +142,8 @@ void GatherTask::ComputeRows(int64_t begin, int64_t end) {
   const int64_t n = tile_.windows.size();
   for (int64_t wy = begin, next; wy < end && is_l2_; wy = next) {  // the norms first, in runs that do not wrap
     next = std::min(end, (wy & ~(tile_.ring - 1)) + tile_.ring);
-    if (norms_) {
-      norms_({&g_, whole_plane(g_, call_.x, x_), {wy, next}, tile_.windows, C(wy), nullptr, tile_.pitch});
-    } else {
-      pooling_windows_of(PoolingFold::norm, g_, call_.x, x_, {wy, next}, tile_.windows, C(wy), nullptr, tile_.pitch,
-                         call_.room->gradient.stage);
-    }
+    pooling_windows_of(norms_, {PoolingFold::norm, &g_, {}, {wy, next}, tile_.windows, C(wy), nullptr, tile_.pitch},
+                       call_.x, x_, call_.scratch->gradient.pixels);
   }
   const bool direct = call_.activation.is_identity() && call_.dy.has_f32_rows();
   const float* dy = direct ? static_cast<const float*>(call_.dy.at(sample_, channel_)) + tile_.windows.begin : nullptr;
@@ -158,7 +154,7 @@ void GatherTask::ComputeRows(int64_t begin, int64_t end) {
     if (direct)
       upstream = dy + wy * call_.dy.row;
     else
-      pooling_gradient(call_, sample_, channel_, tile_.windows.begin, wy, n, w_.row, &call_.room->gradient);
+      pooling_gradient(call_, sample_, channel_, tile_.windows.begin, wy, n, w_.row, &call_.scratch->gradient);
     const auto quotient = [&](auto dd, V g, V by) HWY_ATTR {
       const V share = hn::Add(hn::Div(g, by), hn::Zero(dd));       // never -0, and so no sum is
       return hn::IfThenZeroElse(hn::Eq(by, hn::Zero(dd)), share);  // a window without pixels, or a norm of 0
@@ -199,8 +195,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-bool pooling_backward_gathers(const PoolingGeometry& geometry) noexcept {
-  return GatherTile::accepts(geometry);
+bool accepts_gather(const PoolingBackward& call) noexcept {
+  return call.is_average_or_norm() && GatherTile::accepts(call.problem.geometry);
 }
 void pooling_backward_gather(const PoolingBackward& call, Range planes, Span rows) noexcept {
   BNNS_DISPATCH(GatherPlanes)(call, planes, rows);

@@ -59,8 +59,8 @@ struct GatherTile {
     int64_t ring = 1;
     while (ring < g.y.overlap()) ring *= 2;
     const int64_t pitch = std::min(kTileFloats / (ring + kOtherRows) / kVector * kVector, kChunk);  // windows <= kChunk
-    const int64_t room = pitch - zeros_left(g.x) - 4 * kVector;
-    return std::min(kTileColumns, (room * g.x.stride - g.x.reach()) / 2 * 2);  // even, so that parities stay
+    const int64_t scratch = pitch - zeros_left(g.x) - 4 * kVector;
+    return std::min(kTileColumns, (scratch * g.x.stride - g.x.reach()) / 2 * 2);  // even, so that parities stay
   }
 };
 

@@ -142,6 +142,13 @@ HWY_INLINE V ShareOf(M window, V gradients, V norms) {
 HWY_INLINE V Product(V sum, V pixel) {  // 0 also where the pixel is inf
   return hn::IfThenZeroElse(hn::Eq(sum, hn::Zero(D())), hn::Mul(pixel, sum));
 }
+// What all narrow kernels take: packed f32, plain dy, indices in their windows.
+HWY_INLINE bool IsPackedF32(const PoolingBackward& call) {
+  const PoolingGeometry& g = call.problem.geometry;
+  return call.activation.is_identity() && !call.accumulate && call.dx.is_packed(g.x.in) && call.dy.is_packed(g.x.out) &&
+         (!call.x.data || call.x.is_packed(g.x.in)) &&
+         (!call.has_index() || (call.index_in_windows && call.index.column == 1 && call.index.row == g.x.out));
+}
 // Calls kernel(plane, stream) for every plane.
 template <class Kernel>
 HWY_INLINE void ForEach(const PoolingBackward& call, Range planes, Span rows, const Kernel& kernel) {

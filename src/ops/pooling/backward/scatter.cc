@@ -20,18 +20,18 @@ struct HandedDown {
   int64_t position[kChunk];  // in the plane, or -1
 };
 
-struct ScatterRoom {
+struct ScatterScratch {
   float tile[ScatterTile::kFloats];
   HandedDown down;
-  GradientRoom& gradient;
-  explicit ScatterRoom(const PoolingBackward& call) : gradient(call.room->gradient) {}
+  GradientScratch& gradient;
+  explicit ScatterScratch(const PoolingBackward& call) : gradient(call.scratch->gradient) {}
 };
 
 void hand_down(const PoolingBackward& call, int64_t sample, int64_t channel, int64_t first, int64_t wy, int64_t n,
-               ScatterRoom* room) {
+               ScatterScratch* scratch) {
   const PoolingGeometry& g = call.problem.geometry;
-  HandedDown& down = room->down;
-  pooling_gradient(call, sample, channel, first, wy, n, down.amount, &room->gradient);
+  HandedDown& down = scratch->down;
+  pooling_gradient(call, sample, channel, first, wy, n, down.amount, &scratch->gradient);
   if (call.problem.function == PoolingFunction::average) {
     const float rows = static_cast<float>(g.y.count(wy));
     for (int64_t i = 0; i < n; ++i) {
@@ -41,9 +41,10 @@ void hand_down(const PoolingBackward& call, int64_t sample, int64_t channel, int
     return;
   }
   if (call.problem.function == PoolingFunction::l2_norm) {
-    float* norm = room->gradient.value;
-    pooling_windows_of(PoolingFold::norm, g, call.x, call.x.at(sample, channel), {wy, wy + 1}, {first, first + n}, norm,
-                       nullptr, kChunk, room->gradient.stage);
+    float* norm = scratch->gradient.value;
+    pooling_windows_of(pooling_windows(PoolingFold::norm, g),
+                       {PoolingFold::norm, &g, {}, {wy, wy + 1}, {first, first + n}, norm, nullptr, kChunk}, call.x,
+                       call.x.at(sample, channel), scratch->gradient.pixels);
     for (int64_t i = 0; i < n; ++i) down.amount[i] = norm[i] == 0 ? 0 : down.amount[i] / norm[i];
     return;
   }
@@ -56,10 +57,18 @@ void hand_down(const PoolingBackward& call, int64_t sample, int64_t channel, int
     }
     return;
   }
-  pooling_windows_of(PoolingFold::arg_max, g, call.x, call.x.at(sample, channel), {wy, wy + 1}, {first, first + n},
-                     room->gradient.value, room->gradient.offset, kChunk, room->gradient.stage);
+  pooling_windows_of(pooling_windows(PoolingFold::arg_max, g),
+                     {PoolingFold::arg_max,
+                      &g,
+                      {},
+                      {wy, wy + 1},
+                      {first, first + n},
+                      scratch->gradient.value,
+                      scratch->gradient.offset,
+                      kChunk},
+                     call.x, call.x.at(sample, channel), scratch->gradient.pixels);
   for (int64_t i = 0; i < n; ++i) {
-    const int32_t offset = room->gradient.offset[i];
+    const int32_t offset = scratch->gradient.offset[i];
     down.position[i] = offset == kNoPixel ? -1 : g.origin(first + i, wy) + offset;
   }
 }
@@ -74,7 +83,7 @@ void add_to_window(const PoolingGeometry& g, int64_t wx, int64_t wy, float amoun
 }
 
 void scatter_tile(const PoolingBackward& call, int64_t sample, int64_t channel, const ScatterTile& tile,
-                  ScatterRoom* room) {
+                  ScatterScratch* scratch) {
   const PoolingGeometry& g = call.problem.geometry;
   const bool is_max = call.problem.function == PoolingFunction::max;
   std::fill(tile.data, tile.data + tile.x.size() * tile.y.size(), 0.0f);
@@ -83,12 +92,12 @@ void scatter_tile(const PoolingBackward& call, int64_t sample, int64_t channel, 
   for (int64_t wy = near.y.begin; wy < near.y.end; ++wy) {
     for (int64_t first = near.x.begin; first < near.x.end; first += kChunk) {
       const int64_t n = std::min(kChunk, near.x.end - first);
-      hand_down(call, sample, channel, first, wy, n, room);
+      hand_down(call, sample, channel, first, wy, n, scratch);
       for (int64_t i = 0; i < n; ++i) {
         if (!is_max) {
-          add_to_window(g, first + i, wy, room->down.amount[i], tile);
-        } else if (float* pixel = tile.find(room->down.position[i])) {
-          *pixel += room->down.amount[i];
+          add_to_window(g, first + i, wy, scratch->down.amount[i], tile);
+        } else if (float* pixel = tile.find(scratch->down.position[i])) {
+          *pixel += scratch->down.amount[i];
         }
       }
     }
@@ -99,18 +108,18 @@ void scatter_tile(const PoolingBackward& call, int64_t sample, int64_t channel, 
 
 void pooling_backward_scatter(const PoolingBackward& call, Range planes, Span rows) noexcept {
   const PoolingGeometry& g = call.problem.geometry;
-  ScatterRoom room(call);
+  ScatterScratch scratch(call);
   PlaneNumber at(planes.begin, call.problem.channels);
   for (size_t p = planes.begin; p < planes.end; ++p, at.next()) {
     const int64_t sample = at.sample, channel = at.channel;
     void* dx = call.dx.at(sample, channel);
-    ScatterTile::for_each(g.x.in, rows, room.tile, [&](const ScatterTile& tile) {
-      scatter_tile(call, sample, channel, tile, &room);
+    ScatterTile::for_each(g.x.in, rows, scratch.tile, [&](const ScatterTile& tile) {
+      scatter_tile(call, sample, channel, tile, &scratch);
       for (int64_t y = tile.y.begin; y < tile.y.end; ++y) {
         float* row = tile.row(y);
         if (call.problem.function == PoolingFunction::l2_norm) {
-          float* pixels = room.gradient.stage;  // free here
-          static_assert(ScatterTile::kFloats <= kStageFloats);
+          float* pixels = scratch.gradient.pixels;  // free here
+          static_assert(ScatterTile::kFloats <= kPixelFloats);
           const float* x = load_pixels(call.x, call.x.at(sample, channel), tile.x.begin, y, tile.x.size(), pixels);
           for (int64_t i = 0; i < tile.x.size(); ++i) row[i] = row[i] == 0 ? 0 : x[i] * row[i];
         }
@@ -123,14 +132,14 @@ void pooling_backward_scatter(const PoolingBackward& call, Range planes, Span ro
 double pooling_bias_gradient(const PoolingBackward& call, int64_t samples, int64_t channel) noexcept {
   const PoolingGeometry& g = call.problem.geometry;
   if (call.problem.function == PoolingFunction::unmax) return pooling_unmax_bias_gradient(call, samples, channel);
-  GradientRoom room;
+  GradientScratch scratch;
   float values[kChunk];
   double sum = 0;
   for (int64_t n = 0; n < samples; ++n) {
     for (int64_t y = 0; y < g.y.out; ++y) {
       for (int64_t x = 0; x < g.x.out; x += kChunk) {
         const int64_t m = std::min(kChunk, g.x.out - x);
-        pooling_gradient(call, n, channel, x, y, m, values, &room);
+        pooling_gradient(call, n, channel, x, y, m, values, &scratch);
         sum += sum_of(values, m);
       }
     }

@@ -23,7 +23,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-HWY_INLINE void FillZeros(int64_t n, float* to) {  // whole vectors: there is room behind
+HWY_INLINE void FillZeros(int64_t n, float* to) {  // whole vectors: there is slack behind
   const D d;
   for (int64_t i = 0; i < n; i += static_cast<int64_t>(hn::Lanes(d))) hn::StoreU(hn::Zero(d), d, to + i);
 }
@@ -38,7 +38,7 @@ HWY_INLINE void SumRows(const float* const* rows, int64_t count, int64_t n, floa
 }
 
 // Where a row of dx goes: to `copies` rows that lie `pitch` apart; L2Norm multiplies it by a row of pixels first. Whole
-// vectors are written: there is room behind, or the next row comes later.
+// vectors are written: there is slack behind, or the next row comes later.
 struct Target {
   float* to;
   int64_t n, copies, pitch;

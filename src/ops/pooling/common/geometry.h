@@ -80,7 +80,7 @@ struct PoolingGeometry {
   }
   // Windows of 2 x 2 or 3 x 3 pixels with stride 2, each with a pixel in the image, at most one column and row of
   // padding before it: nearly all that networks have, and what the fastest kernels are for.
-  bool halves() const {
+  bool is_small_stride_2() const {
     const auto fits = [this](const PoolingAxis& a) {
       return a.kernel == x.kernel && a.stride == 2 && a.dilation == 1 && a.pad >= 0 && a.pad <= x.kernel - 2 &&
              a.start(a.out - 1) < a.in;
@@ -88,7 +88,7 @@ struct PoolingGeometry {
     return (x.kernel == 2 || x.kernel == 3) && fits(x) && fits(y);
   }
   // Windows of 3 x 3 pixels around every pixel, or all but the last ones.
-  bool neighbours() const {
+  bool is_small_stride_1() const {
     const auto fits = [](const PoolingAxis& a) {
       return a.kernel == 3 && a.stride == 1 && a.dilation == 1 && a.pad == 1 && a.out <= a.in && a.in > 1;
     };

@@ -69,36 +69,6 @@ struct IndexPlanes {
   }
 };
 
-struct PoolingRoom;
-
-// One forward call. Of UnMax x is the small image and y the large one.
-struct PoolingForward {
-  PoolingProblem problem;
-  Planes x, y;
-  IndexPlanes index;             // Max: written where data is given; UnMax: read
-  bool index_in_rows = false;    // UnMax: every index is in a row of its own window
-  const Tensor* bias = nullptr;  // one value per channel; NULL without
-  Activation activation;
-  bool stream = false;  // y is far larger than the caches: write around them
-  PoolingRoom* room = nullptr;
-};
-
-// One backward call; dx = 0 where no window reaches.
-struct PoolingBackward {
-  PoolingProblem problem;
-  Planes x, y, dx, dy;  // x and y have NULL data where they are not given
-  IndexPlanes index;
-  bool index_in_rows = false;     // every index is in a row of its own window
-  bool index_in_windows = false;  // every index is in its window: IndexCheck
-  const Tensor* bias = nullptr;
-  Activation activation;
-  bool accumulate = false;  // add to dx
-  bool stream = false;
-  PoolingRoom* room = nullptr;
-};
-
-// ---- windows ----------------------------------------------------------------------------------------------------
-
 // What is folded over the pixels of a window. An empty window has value 0.
 //   max        the largest pixel, NaN if there is one
 //   arg_max    the same, and which: the first in raster order (the first NaN if there is one)
@@ -116,6 +86,44 @@ inline PoolingFold value_fold(PoolingFunction function) {
       return PoolingFold::max;
   }
 }
+
+struct PoolingScratch;
+
+// One forward call. Of UnMax x is the small image and y the large one.
+struct PoolingForward {
+  PoolingProblem problem;
+  Planes x, y;
+  IndexPlanes index;             // Max: written where data is given; UnMax: read
+  bool index_in_rows = false;    // UnMax: every index is in a row of its own window
+  const Tensor* bias = nullptr;  // one value per channel; NULL without
+  Activation activation;
+  bool stream = false;  // y is far larger than the caches: non-temporal stores
+  PoolingScratch* scratch = nullptr;
+
+  PoolingFold fold() const { return index.data ? PoolingFold::arg_max : value_fold(problem.function); }
+};
+
+// One backward call; dx = 0 where no window reaches.
+struct PoolingBackward {
+  PoolingProblem problem;
+  Planes x, y, dx, dy;  // x and y have NULL data where they are not given
+  IndexPlanes index;
+  bool index_in_rows = false;     // every index is in a row of its own window
+  bool index_in_windows = false;  // every index is in its window: IndexCheck
+  const Tensor* bias = nullptr;
+  Activation activation;
+  bool accumulate = false;  // add to dx
+  bool stream = false;
+  PoolingScratch* scratch = nullptr;
+
+  bool is_max() const { return problem.function == PoolingFunction::max; }
+  bool is_average_or_norm() const {
+    return problem.function == PoolingFunction::average || problem.function == PoolingFunction::l2_norm;
+  }
+  bool has_index() const { return index.data != nullptr; }
+};
+
+// ---- windows ----------------------------------------------------------------------------------------------------
 
 inline constexpr int32_t kNoPixel = -1;  // offset of an empty window
 
@@ -137,6 +145,7 @@ inline PixelSource whole_plane(const PoolingGeometry& g, const Planes& x, const 
 // + wx - columns.begin]; offsets (arg_max) likewise: PoolingGeometry::tap_offset of the maximum or kNoPixel. Both may
 // be written up to kWindowSlack elements past the last one.
 struct WindowBlock {
+  PoolingFold fold = PoolingFold::max;
   const PoolingGeometry* geometry = nullptr;
   PixelSource source;
   Span rows, columns;
@@ -147,94 +156,123 @@ struct WindowBlock {
 inline constexpr int64_t kWindowSlack = 16;
 inline constexpr int64_t kChunk = 512;
 
-// One window, pixel by pixel: any geometry and type. Gives the bits of the vector kernels.
+// One window, pixel by pixel: any geometry and type. Bit-identical to the vector kernels.
 void pooling_window(PoolingFold fold, const PoolingGeometry& geometry, const PixelSource& source, int64_t wx,
                     int64_t wy, float* value, int32_t* offset) noexcept;
 
-// The whole block, by vector kernels where the geometry and the source allow them.
-void pooling_windows(PoolingFold fold, const WindowBlock& block) noexcept;
+// What folds a block: pooling/implementations.h has the table. All but pooling_window_block take rows of f32 alone.
+using WindowsFunction = void (*)(const WindowBlock& block);
+struct WindowsProblem {
+  PoolingFold fold = PoolingFold::max;
+  PoolingGeometry geometry;
+};
+bool accepts_row_windows(const WindowsProblem& problem) noexcept;
+WindowsFunction pooling_row_windows(const WindowsProblem& problem) noexcept;
+bool accepts_strips(const WindowsProblem& problem) noexcept;
+WindowsFunction pooling_strips(const WindowsProblem& problem) noexcept;
+void pooling_window_block(const WindowBlock& block) noexcept;  // one window after the other
+WindowsFunction pooling_windows(PoolingFold fold, const PoolingGeometry& geometry) noexcept;  // the table's choice
 
-// The same from a plane of any type and stride, converted in pieces in `room`.
-inline constexpr int64_t kStageFloats = 4096;
-void pooling_windows_of(PoolingFold fold, const PoolingGeometry& geometry, const Planes& x, const void* plane,
-                        Span rows, Span columns, float* values, int32_t* offsets, int64_t pitch, float* room) noexcept;
+// The windows of `block` from a plane of any type and stride, converted in pieces in `pixels`. block.source is set.
+inline constexpr int64_t kPixelFloats = 4096;
+void pooling_windows_of(WindowsFunction windows, WindowBlock block, const Planes& x, const void* plane,
+                        float* pixels) noexcept;
 
 // ---- rows of planes ---------------------------------------------------------------------------------------------
 
-// Pixels [x, x + n) of row y as f32: a pointer into the plane, or room.
+// Pixels [x, x + n) of row y as f32: a pointer into the plane, or scratch.
 const float* load_pixels(const Planes& planes, const void* plane, int64_t x, int64_t y, int64_t n,
-                         float* room) noexcept;
+                         float* scratch) noexcept;
 // Rounded to the type (nearest even); accumulate adds to what is there in f32.
 void store_pixels(const Planes& planes, void* plane, int64_t x, int64_t y, int64_t n, const float* values,
                   bool accumulate) noexcept;
 float pooling_bias(const Tensor* bias, int64_t channel) noexcept;  // 0 without
 
-// Where backward computes g: rooms of kChunk floats.
-struct GradientRoom {
+inline constexpr int64_t kPairColumns = 960;  // of dx: two rows fit a RowWriter
+
+// Where backward computes g: buffers of kChunk floats.
+struct GradientScratch {
   float value[kChunk + kWindowSlack], upstream[kChunk];
   int32_t offset[kChunk + kWindowSlack];
-  float stage[kStageFloats];
+  float pixels[kPixelFloats];
 };
 // Memory of the thread that runs a kernel: what would be too much for the stack of a caller.
-struct PoolingRoom {
-  static constexpr int64_t kRowFloats = 2048, kStagedFloats = 10240, kMostStaged = 4, kLine = 16;
-  alignas(64) float staged[kStagedFloats + kMostStaged * kLine];  // images that are not rows of f32
-  alignas(64) float row[kRowFloats + 2 * kLine];                  // rows of dx that wait
-  alignas(64) float tile[8192];                                   // the kernel's own
-  alignas(64) GradientRoom gradient;
+struct PoolingScratch {
+  static constexpr int64_t kRowFloats = 2048, kConvertedFloats = 10240, kMostConverted = 4, kLine = 16;
+  alignas(64) float converted[kConvertedFloats + kMostConverted * kLine];  // images that are not rows of f32
+  alignas(64) float row[kRowFloats + 2 * kLine];                           // rows of dx that wait
+  alignas(64) float tile[8192];                                            // the kernel's own
+  alignas(64) GradientScratch gradient;
 };
 // g = dy * act' of output pixels [x, x + n), n <= kChunk, row y, plane c of sample n. Not for UnMax.
 void pooling_gradient(const PoolingBackward& call, int64_t sample, int64_t channel, int64_t x, int64_t y, int64_t n,
-                      float* g, GradientRoom* room) noexcept;
+                      float* g, GradientScratch* scratch) noexcept;
 
 // ---- whole planes -----------------------------------------------------------------------------------------------
-// `planes` counts sample * channels + channel; `rows` are rows of the written image.
+// `planes` counts sample * channels + channel; `rows` are rows of the written image. Beside each kernel, in its file,
+// is what it accepts; pooling/implementations.cc has the order.
 
-// Max, Average, L2Norm.
-void pooling_forward(const PoolingForward& call, Range planes, Span rows) noexcept;
-// dx of Average and L2Norm, gathered: strides up to 2.
-bool pooling_backward_gathers(const PoolingGeometry& geometry) noexcept;
-void pooling_backward_gather(const PoolingBackward& call, Range planes, Span rows) noexcept;
-// The same where PoolingGeometry::halves() or neighbours(), of plain f32: to the same bits.
-bool pooling_backward_doubles(const PoolingBackward& call) noexcept;
-void pooling_backward_double(const PoolingBackward& call, Range planes, Span rows) noexcept;
-inline constexpr int64_t kPairColumns = 960;  // of dx: two rows fit a RowWriter
-// dx of Max, Average and L2Norm of narrow planes of plain f32: 2 x 2 with stride 2, or 3 x 3 with stride 1; of Max also
-// 3 x 3 with stride 2. To the bits of the others.
-bool pooling_backward_is_narrow(const PoolingBackward& call) noexcept;
-void pooling_backward_narrow_pairs(const PoolingBackward& call, Range planes, Span rows) noexcept;
-void pooling_backward_narrow_neighbours(const PoolingBackward& call, Range planes, Span rows) noexcept;
-void pooling_backward_narrow_halves(const PoolingBackward& call, Range planes, Span rows) noexcept;  // Max
-// dx of Max over 3 x 3 windows where halves() or neighbours(), by pixels and by indices that are in their windows.
-bool pooling_backward_routes(const PoolingGeometry& geometry) noexcept;
-void pooling_backward_route(const PoolingBackward& call, Range planes, Span rows) noexcept;
-void pooling_backward_route_index(const PoolingBackward& call, Range planes, Span rows) noexcept;
-// dx of Max, in bands of rows: windows that reach over few enough pixels. Indices, where given, are in rows of
-// their windows.
-bool pooling_backward_bands(const PoolingGeometry& geometry) noexcept;
-void pooling_backward_band(const PoolingBackward& call, Range planes, Span rows) noexcept;
-// dx of Max over 2 x 2 windows that tile the image; rows.begin is even. Indices, where given, are in their windows.
-bool pooling_backward_pairs(const PoolingGeometry& geometry) noexcept;
-void pooling_backward_pair(const PoolingBackward& call, Range planes, Span rows) noexcept;
-// dx of any geometry, and with indices anywhere in the plane.
-void pooling_backward_scatter(const PoolingBackward& call, Range planes, Span rows) noexcept;
-// One window that is the whole plane.
-float pooling_global_value(const PoolingProblem& problem, const Planes& x, const void* plane) noexcept;
-void pooling_forward_global(const PoolingForward& call, Range planes, Span rows) noexcept;  // all rows
-void pooling_backward_global(const PoolingBackward& call, Range planes, Span rows) noexcept;
 // UnMax: y = act(x at its indices, 0 elsewhere, + bias); the last of equal indices in raster order wins. Backward:
 // dx(i) = g at index(i).
 void pooling_unmax_forward(const PoolingForward& call, Range planes, Span rows) noexcept;
 void pooling_unmax_backward(const PoolingBackward& call, Range planes, Span rows) noexcept;
+
+// One window that is the whole plane.
+bool accepts_global(const PoolingForward& call) noexcept;
+void pooling_global_forward(const PoolingForward& call, Range planes, Span rows) noexcept;  // all rows
+bool accepts_global(const PoolingBackward& call) noexcept;
+void pooling_global_backward(const PoolingBackward& call, Range planes, Span rows) noexcept;
+float pooling_global_value(const PoolingProblem& problem, const Planes& x, const void* plane) noexcept;
+
+// Max, Average, L2Norm forward, in blocks of windows; with positions: maxima and their positions in one go.
+bool accepts_positions(const PoolingForward& call) noexcept;
+void pooling_forward_positions(const PoolingForward& call, Range planes, Span rows) noexcept;
+bool accepts_row_windows(const PoolingForward& call) noexcept;
+bool accepts_strips(const PoolingForward& call) noexcept;
+void pooling_forward_windows(const PoolingForward& call, Range planes, Span rows) noexcept;
+
+// dx of planes of packed f32 whose rows are one to four vectors.
+bool accepts_narrow_2x2(const PoolingBackward& call) noexcept;
+void pooling_backward_narrow_2x2(const PoolingBackward& call, Range planes, Span rows) noexcept;
+bool accepts_narrow_3x3(const PoolingBackward& call) noexcept;
+void pooling_backward_narrow_3x3(const PoolingBackward& call, Range planes, Span rows) noexcept;
+bool accepts_narrow_max_3x3s2(const PoolingBackward& call) noexcept;
+void pooling_backward_narrow_max_3x3s2(const PoolingBackward& call, Range planes, Span rows) noexcept;
+
+// dx of Average and L2Norm: from registers for small windows, else gathered from rows of windows.
+bool accepts_small_sums(const PoolingBackward& call) noexcept;
+void pooling_backward_small_sums(const PoolingBackward& call, Range planes, Span rows) noexcept;
+bool accepts_gather(const PoolingBackward& call) noexcept;
+void pooling_backward_gather(const PoolingBackward& call, Range planes, Span rows) noexcept;
+
+// dx of Max. Indices, where given, are in their windows; for max_band in rows of them.
+bool accepts_max_2x2(const PoolingBackward& call) noexcept;
+void pooling_backward_max_2x2(const PoolingBackward& call, Range planes, Span rows) noexcept;  // rows.begin is even
+inline bool is_max_3x3(const PoolingBackward& call) noexcept {
+  const PoolingGeometry& g = call.problem.geometry;
+  return call.is_max() && g.x.kernel == 3 && g.x.out <= kChunk && g.x.in <= kPairColumns &&
+         g.x.in * g.y.in <= INT32_MAX && (g.is_small_stride_2() || g.is_small_stride_1());
+}
+bool accepts_max_3x3(const PoolingBackward& call) noexcept;
+void pooling_backward_max_3x3(const PoolingBackward& call, Range planes, Span rows) noexcept;
+bool accepts_max_3x3_index(const PoolingBackward& call) noexcept;
+void pooling_backward_max_3x3_index(const PoolingBackward& call, Range planes, Span rows) noexcept;
+bool accepts_max_band(const PoolingBackward& call) noexcept;
+void pooling_backward_max_band(const PoolingBackward& call, Range planes, Span rows) noexcept;
+
+// dx of any geometry, and with indices anywhere in the plane.
+void pooling_backward_scatter(const PoolingBackward& call, Range planes, Span rows) noexcept;
+
 // Sum of g over all samples and pixels of a channel (of UnMax, too).
 double pooling_bias_gradient(const PoolingBackward& call, int64_t samples, int64_t channel) noexcept;
 
 // ---- indices ----------------------------------------------------------------------------------------------------
 
 struct IndexCheck {
-  bool in_plane = true;    // every index is a pixel of the large image
-  bool in_rows = true;     // and lies in a row of its own window, which narrows down where to look for it
-  bool in_windows = true;  // and in the window itself; looked at where PoolingGeometry::halves() or neighbours()
+  bool in_plane = true;  // every index is a pixel of the large image
+  bool in_rows = true;   // and lies in a row of its own window, which narrows down where to look for it
+  bool in_windows =
+      true;  // and in the window itself; looked at where PoolingGeometry::is_small_stride_2() or is_small_stride_1()
 };
 IndexCheck pooling_check_indices(const PoolingProblem& problem, const IndexPlanes& index, Range planes) noexcept;
 

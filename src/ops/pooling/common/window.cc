@@ -126,4 +126,14 @@ void pooling_window(PoolingFold fold, const PoolingGeometry& geometry, const Pix
   }
 }
 
+void pooling_window_block(const WindowBlock& block) noexcept {
+  for (int64_t wy = block.rows.begin; wy < block.rows.end; ++wy) {
+    for (int64_t wx = block.columns.begin; wx < block.columns.end; ++wx) {
+      const int64_t i = (wy - block.rows.begin) * block.pitch + wx - block.columns.begin;
+      pooling_window(block.fold, *block.geometry, block.source, wx, wy, block.values + i,
+                     block.offsets ? block.offsets + i : nullptr);
+    }
+  }
+}
+
 }  // namespace bnns

@@ -1,4 +1,4 @@
-// The vector kernel of a block of windows, for the other files of this folder: chosen once, called without dispatch.
+// Kernels of one instruction set that other files of the folder call without dispatch.
 
 #if defined(BNNS_OPS_POOLING_WINDOWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef BNNS_OPS_POOLING_WINDOWS_INL_H_
@@ -13,13 +13,6 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
-
-using WindowsFunction = void (*)(const WindowBlock& block);
-
-// For f32 sources with column stride 1; NULL where the geometry has no vector kernel.
-WindowsFunction ChooseWindows(PoolingFold fold, const PoolingGeometry& geometry);
-// Its part for 2 x 2 and 3 x 3 windows row by row.
-WindowsFunction ChooseRows(PoolingFold fold, const PoolingGeometry& geometry);
 
 // Maxima with their positions in the plane, y width + x, as uint64_t (wide) or uint32_t, in the order and the pitch of
 // block.values; both arrays may be written up to kWindowSlack elements past the last one. The bits of arg_max.

@@ -60,7 +60,7 @@ class RowWriter {
 
   explicit RowWriter(bool stream) : stream_(stream) {}
 
-  // Room for n elements that belong at `to`.
+  // Space for n elements that belong at `to`.
   HWY_INLINE T* Reserve(T* to, size_t n) {
     if (HWY_UNLIKELY(to != base_ + fill_ || base_ == nullptr)) Restart(to);
     if (fill_ >= kFull || HWY_UNLIKELY(fill_ + n > kCapacity)) FlushLines();

@@ -18,22 +18,24 @@ Span pixels_under(const PoolingAxis& axis, Span windows) {
 }  // namespace
 
 const float* load_pixels(const Planes& planes, const void* plane, int64_t x, int64_t y, int64_t n,
-                         float* room) noexcept {
+                         float* scratch) noexcept {
   const int64_t first = y * planes.row + x * planes.column, step = planes.column;
   if (planes.type == BNNSDataTypeFloat32) {
     const float* from = static_cast<const float*>(plane) + first;
     if (step == 1) return from;
-    for (int64_t i = 0; i < n; ++i) room[i] = from[i * step];
-    return room;
+    for (int64_t i = 0; i < n; ++i) scratch[i] = from[i * step];
+    return scratch;
   }
   const uint16_t* from = static_cast<const uint16_t*>(plane) + first;
   const bool half = planes.type == BNNSDataTypeFloat16;
   if (step == 1) {
-    half ? half_to_float(from, room, static_cast<size_t>(n)) : bfloat16_to_float(from, room, static_cast<size_t>(n));
+    half ? half_to_float(from, scratch, static_cast<size_t>(n))
+         : bfloat16_to_float(from, scratch, static_cast<size_t>(n));
   } else {
-    for (int64_t i = 0; i < n; ++i) room[i] = half ? half_to_float(from[i * step]) : bfloat16_to_float(from[i * step]);
+    for (int64_t i = 0; i < n; ++i)
+      scratch[i] = half ? half_to_float(from[i * step]) : bfloat16_to_float(from[i * step]);
   }
-  return room;
+  return scratch;
 }
 
 void store_pixels(const Planes& planes, void* plane, int64_t x, int64_t y, int64_t n, const float* values,
@@ -68,25 +70,31 @@ float pooling_bias(const Tensor* bias, int64_t channel) noexcept {
   return bias ? load_element(*bias, bias->data, static_cast<size_t>(channel) * bias->stride[0]) : 0;
 }
 
-// Sources that are not rows of f32 are converted to a small dense plane in `room`. A block whose pixels do not fit is
-// halved; a single window that does not fit is folded in place.
-void pooling_windows_of(PoolingFold fold, const PoolingGeometry& g, const Planes& x, const void* plane, Span rows,
-                        Span columns, float* values, int32_t* offsets, int64_t pitch, float* room) noexcept {
-  WindowBlock block{&g, whole_plane(g, x, plane), rows, columns, values, offsets, pitch};
+// Sources that are not rows of f32 are converted to a small dense plane in `pixels`. A block whose pixels do not fit is
+// halved; a single window that does not fit is folded where it lies.
+void pooling_windows_of(WindowsFunction windows, WindowBlock block, const Planes& x, const void* plane,
+                        float* pixels) noexcept {
+  const PoolingGeometry& g = *block.geometry;
+  const Span rows = block.rows, columns = block.columns;
   const Span across = pixels_under(g.x, columns), down = pixels_under(g.y, rows);
-  if (x.has_f32_rows() || across.empty() || down.empty()) return pooling_windows(fold, block);
+  block.source = whole_plane(g, x, plane);
+  if (x.has_f32_rows()) return windows(block);
+  if (across.empty() || down.empty()) return pooling_window_block(block);
   const int64_t width = across.size(), height = down.size();
-  if (width <= kStageFloats && height <= kStageFloats / width) {
+  if (width <= kPixelFloats && height <= kPixelFloats / width) {
     for (int64_t y = down.begin; y < down.end; ++y) {
-      load_pixels(x, plane, across.begin, y, width, room + (y - down.begin) * width);
+      load_pixels(x, plane, across.begin, y, width, pixels + (y - down.begin) * width);
     }
-    block.source = {room, BNNSDataTypeFloat32, 1, width, across, down};
-    return pooling_windows(fold, block);
+    block.source = {pixels, BNNSDataTypeFloat32, 1, width, across, down};
+    return windows(block);
   }
   const auto part = [&](Span some_rows, Span some_columns) {
-    const int64_t at = (some_rows.begin - rows.begin) * pitch + some_columns.begin - columns.begin;
-    pooling_windows_of(fold, g, x, plane, some_rows, some_columns, values + at, offsets ? offsets + at : nullptr, pitch,
-                       room);
+    WindowBlock some = block;
+    const int64_t at = (some_rows.begin - rows.begin) * block.pitch + some_columns.begin - columns.begin;
+    some.rows = some_rows, some.columns = some_columns;
+    some.values += at;
+    if (some.offsets) some.offsets += at;
+    pooling_windows_of(windows, some, x, plane, pixels);
   };
   if (rows.size() > 1) {
     const int64_t middle = rows.begin + rows.size() / 2;
@@ -97,32 +105,34 @@ void pooling_windows_of(PoolingFold fold, const PoolingGeometry& g, const Planes
     part(rows, {columns.begin, middle});
     part(rows, {middle, columns.end});
   } else {
-    pooling_windows(fold, block);
+    pooling_window_block(block);
   }
 }
 
 void pooling_gradient(const PoolingBackward& call, int64_t sample, int64_t channel, int64_t x, int64_t y, int64_t n,
-                      float* g, GradientRoom* room) noexcept {
+                      float* g, GradientScratch* scratch) noexcept {
   const size_t count = static_cast<size_t>(n);
   const bool identity = call.activation.is_identity();
-  const float* upstream = load_pixels(call.dy, call.dy.at(sample, channel), x, y, n, identity ? g : room->upstream);
+  const float* upstream = load_pixels(call.dy, call.dy.at(sample, channel), x, y, n, identity ? g : scratch->upstream);
   if (identity) {
     if (upstream != g) std::memcpy(g, upstream, count * sizeof(float));
   } else if (has_derivative_from_output(call.activation)) {
-    const float* values = load_pixels(call.y, call.y.at(sample, channel), x, y, n, room->value);
+    const float* values = load_pixels(call.y, call.y.at(sample, channel), x, y, n, scratch->value);
     activation_backward_from_output(call.activation, values, upstream, g, count);
   } else {  // K8: the pre-activation again, from x, by the kernel that made it
     const PoolingGeometry& geometry = call.problem.geometry;
     const void* plane = call.x.at(sample, channel);
     if (geometry.is_global()) {
-      room->value[0] = pooling_global_value(call.problem, call.x, plane);
+      scratch->value[0] = pooling_global_value(call.problem, call.x, plane);
     } else {
-      pooling_windows_of(value_fold(call.problem.function), geometry, call.x, plane, {y, y + 1}, {x, x + n},
-                         room->value, nullptr, kChunk, room->stage);
+      const PoolingFold fold = value_fold(call.problem.function);
+      pooling_windows_of(pooling_windows(fold, geometry),
+                         {fold, &geometry, {}, {y, y + 1}, {x, x + n}, scratch->value, nullptr, kChunk}, call.x, plane,
+                         scratch->pixels);
     }
     const float bias = pooling_bias(call.bias, channel);
-    for (int64_t i = 0; call.bias && i < n; ++i) room->value[i] += bias;
-    activation_backward_from_input(call.activation, room->value, upstream, g, count);
+    for (int64_t i = 0; call.bias && i < n; ++i) scratch->value[i] += bias;
+    activation_backward_from_input(call.activation, scratch->value, upstream, g, count);
   }
 }
 

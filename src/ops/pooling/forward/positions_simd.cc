@@ -269,8 +269,8 @@ void NarrowPositions(const WindowBlock& block, void* positions) {
 
 template <typename T>
 PositionsFunction ChooseFor(const PoolingGeometry& g) {
-  if (g.halves()) return g.x.kernel == 2 ? RowPositions<2, T> : RowPositions<3, T>;
-  return g.neighbours() && g.x.in <= kLanes ? NarrowPositions<T> : nullptr;
+  if (g.is_small_stride_2()) return g.x.kernel == 2 ? RowPositions<2, T> : RowPositions<3, T>;
+  return g.is_small_stride_1() && g.x.in <= kLanes ? NarrowPositions<T> : nullptr;
 }
 
 }  // namespace

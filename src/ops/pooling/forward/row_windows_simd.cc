@@ -319,19 +319,30 @@ WindowsFunction ChooseFor(const PoolingGeometry& g) {
 
 }  // namespace
 
-WindowsFunction ChooseRows(PoolingFold fold, const PoolingGeometry& g) {
-  if (!g.halves() && !g.neighbours()) return nullptr;
-  switch (fold) {
-    case PoolingFold::max:
-      return ChooseFor<PoolingFold::max>(g);
+WindowsFunction ChooseRowWindows(const WindowsProblem& problem) {
+  switch (problem.fold) {
     case PoolingFold::average:
-      return ChooseFor<PoolingFold::average>(g);
+      return ChooseFor<PoolingFold::average>(problem.geometry);
     case PoolingFold::norm:
-      return ChooseFor<PoolingFold::norm>(g);
+      return ChooseFor<PoolingFold::norm>(problem.geometry);
     default:
-      return nullptr;
+      return ChooseFor<PoolingFold::max>(problem.geometry);
   }
 }
 
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace bnns {
+
+bool accepts_row_windows(const WindowsProblem& problem) noexcept {
+  return problem.fold != PoolingFold::arg_max &&
+         (problem.geometry.is_small_stride_2() || problem.geometry.is_small_stride_1());
+}
+WindowsFunction pooling_row_windows(const WindowsProblem& problem) noexcept {
+  return BNNS_DISPATCH(ChooseRowWindows)(problem);
+}
+
+}  // namespace bnns
+#endif  // HWY_ONCE

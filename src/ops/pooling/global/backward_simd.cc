@@ -45,16 +45,16 @@ class PlaneFiller {
         function_(call.problem.function),
         packed_(call.dx.is_packed(width_) && !call.accumulate),
         writer_(call.stream) {}
-  // In the thread's room: with what else a task needs it is too much for the stack.
+  // In the thread's scratch: with what else a task needs it is too much for the stack.
   static PlaneFiller& InRoom(const PoolingBackward& call) {
-    static_assert(std::is_trivially_destructible_v<PlaneFiller> && sizeof(PlaneFiller) <= sizeof PoolingRoom::tile);
-    return *new (call.room->tile) PlaneFiller(call);
+    static_assert(std::is_trivially_destructible_v<PlaneFiller> && sizeof(PlaneFiller) <= sizeof PoolingScratch::tile);
+    return *new (call.scratch->tile) PlaneFiller(call);
   }
 
   // Pixels [first, first + n) of the plane dx; those of x for L2Norm.
   void Fill(void* dx, int64_t first, int64_t n, const float* x, float give, int64_t position) {
     const D d;
-    float* to = packed_ ? writer_.Reserve(static_cast<float*>(dx) + first, static_cast<size_t>(n)) : room_;
+    float* to = packed_ ? writer_.Reserve(static_cast<float*>(dx) + first, static_cast<size_t>(n)) : scratch_;
     const V value = hn::Set(d, function_ == PoolingFunction::max ? 0.0f : give);
     if (function_ == PoolingFunction::l2_norm && give != 0) {  // 0 also where the pixel is inf
       Transform(x, to, static_cast<size_t>(n), [&](auto, V pixel) HWY_ATTR { return hn::Mul(pixel, value); });
@@ -66,7 +66,7 @@ class PlaneFiller {
     if (packed_) return writer_.Commit(static_cast<size_t>(n));
     for (int64_t i = 0; i < n;) {
       const int64_t column = (first + i) % width_, m = std::min(n - i, width_ - column);
-      store_pixels(call_.dx, dx, column, (first + i) / width_, m, room_ + i, call_.accumulate);
+      store_pixels(call_.dx, dx, column, (first + i) / width_, m, scratch_ + i, call_.accumulate);
       i += m;
     }
   }
@@ -78,18 +78,18 @@ class PlaneFiller {
   const PoolingFunction function_;
   const bool packed_;
   RowWriter<float> writer_;
-  alignas(64) float room_[kChunk + kWindowSlack];
+  alignas(64) float scratch_[kChunk + kWindowSlack];
 };
 
 bool IsPlain(const PoolingBackward& call) {  // dy is g
   return call.activation.is_identity() && call.dy.type == BNNSDataTypeFloat32;
 }
-float Upstream(const PoolingBackward& call, const PlaneNumber& at, GradientRoom* room) {
+float Upstream(const PoolingBackward& call, const PlaneNumber& at, GradientScratch* scratch) {
   float g;
   if (IsPlain(call))
     g = *static_cast<const float*>(call.dy.at(at.sample, at.channel));
   else
-    pooling_gradient(call, at.sample, at.channel, 0, 0, 1, &g, room);
+    pooling_gradient(call, at.sample, at.channel, 0, 0, 1, &g, scratch);
   return g;
 }
 int64_t GivenPosition(const PoolingBackward& call, const PlaneNumber& at) {
@@ -99,27 +99,27 @@ int64_t GivenPosition(const PoolingBackward& call, const PlaneNumber& at) {
 void LargePlanes(const PoolingBackward& call, Range planes) {
   const int64_t width = call.problem.geometry.x.in, pixels = width * call.problem.geometry.y.in;
   const PoolingFunction function = call.problem.function;
-  alignas(64) float x_room[kChunk];
-  GradientRoom& gradient_room = call.room->gradient;
+  alignas(64) float x_buffer[kChunk];
+  GradientScratch& gradient_scratch = call.scratch->gradient;
   PlaneFiller& filler = PlaneFiller::InRoom(call);
   PlaneNumber at(planes.begin, call.problem.channels);
   for (size_t p = planes.begin; p < planes.end; ++p, at.next()) {
     const void* x = call.x.data ? call.x.at(at.sample, at.channel) : nullptr;
-    float give = Upstream(call, at, &gradient_room);
+    float give = Upstream(call, at, &gradient_scratch);
     int64_t position = -1;
     if (function == PoolingFunction::l2_norm) {
-      const float norm = Norm(call.x, x, width, pixels, x_room);
+      const float norm = Norm(call.x, x, width, pixels, x_buffer);
       give = norm == 0 ? 0 : give / norm;
     } else if (function == PoolingFunction::average) {
       give /= CountedTaps(call.problem.geometry);
     } else {
-      position = call.index.data ? GivenPosition(call, at) : FindMaximum(call.x, x, width, pixels, x_room).position;
+      position = call.index.data ? GivenPosition(call, at) : FindMaximum(call.x, x, width, pixels, x_buffer).position;
     }
     give += 0.0f;  // as a sum from 0
     for (int64_t first = 0; first < pixels; first += kChunk) {
       const int64_t n = std::min(kChunk, pixels - first);
       const bool times_x = function == PoolingFunction::l2_norm;
-      const float* run = times_x ? LoadRun(call.x, x, width, first, n, x_room) : nullptr;
+      const float* run = times_x ? LoadRun(call.x, x, width, first, n, x_buffer) : nullptr;
       filler.Fill(call.dx.at(at.sample, at.channel), first, n, run, give, position);
     }
   }
@@ -155,7 +155,7 @@ class SmallPlanes {
       PlaneGroup group;
       if (reads_x_) {
         PlaneNumber reading = at;
-        group = LoadGroup(call_.problem, call_.x, &reading, n, rooms_);
+        group = LoadGroup(call_.problem, call_.x, &reading, n, buffers_);
       }
       const Shares shares = Hand(group, n, &at);
       if (is_run_) {
@@ -188,7 +188,7 @@ class SmallPlanes {
     for (size_t p = 0; plain && p < n; ++p, at->next()) {
       upstream[p] = dy[at->sample * call_.dy.sample + at->channel * call_.dy.plane];
     }
-    for (size_t p = 0; !plain && p < n; ++p, at->next()) upstream[p] = Upstream(call_, *at, &gradient_room_);
+    for (size_t p = 0; !plain && p < n; ++p, at->next()) upstream[p] = Upstream(call_, *at, &gradient_scratch_);
     if (function_ == PoolingFunction::max && !by_index) group.Positions(given);
     Shares shares{hn::Load(d, upstream), hn::Load(di, given)};
     if (function_ == PoolingFunction::l2_norm) {
@@ -247,8 +247,8 @@ class SmallPlanes {
   int64_t pixels_;
   bool reads_x_, is_run_;
   alignas(64) int32_t plane_[kLanes * (kRunPixels + 1)];  // of each pixel of a run
-  alignas(64) GroupRooms rooms_;
-  GradientRoom& gradient_room_ = call_.room->gradient;
+  alignas(64) GroupBuffers buffers_;
+  GradientScratch& gradient_scratch_ = call_.scratch->gradient;
 };
 
 }  // namespace
@@ -266,7 +266,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-void pooling_backward_global(const PoolingBackward& call, Range planes, Span /*rows*/) noexcept {
+bool accepts_global(const PoolingBackward& call) noexcept {
+  return call.problem.geometry.is_global();
+}
+void pooling_global_backward(const PoolingBackward& call, Range planes, Span /*rows*/) noexcept {
   BNNS_DISPATCH(GlobalBackward)(call, planes);
 }
 

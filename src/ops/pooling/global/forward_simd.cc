@@ -21,22 +21,23 @@ namespace {
 
 constexpr size_t kGroup = 64;  // planes whose values get bias and activation together
 
-HWY_INLINE float Average(const Planes& x, const void* plane, int64_t width, int64_t pixels, float count, float* room) {
+HWY_INLINE float Average(const Planes& x, const void* plane, int64_t width, int64_t pixels, float count,
+                         float* scratch) {
   double sum = 0;
   for (int64_t first = 0; first < pixels; first += kChunk) {
     const int64_t n = std::min(kChunk, pixels - first);
-    sum += SumRun(LoadRun(x, plane, width, first, n, room), n, [](V pixel) HWY_ATTR { return pixel; });
+    sum += SumRun(LoadRun(x, plane, width, first, n, scratch), n, [](V pixel) HWY_ATTR { return pixel; });
   }
   return static_cast<float>(sum) / count;
 }
 
 // The value of a plane, and where it is if it is a maximum.
-HWY_INLINE float Value(const PoolingProblem& problem, const Planes& x, const void* plane, float count, float* room,
+HWY_INLINE float Value(const PoolingProblem& problem, const Planes& x, const void* plane, float count, float* scratch,
                        int64_t* position) {
   const int64_t width = problem.geometry.x.in, pixels = width * problem.geometry.y.in;
-  if (problem.function == PoolingFunction::average) return Average(x, plane, width, pixels, count, room);
-  if (problem.function == PoolingFunction::l2_norm) return Norm(x, plane, width, pixels, room);
-  const Maximum best = FindMaximum(x, plane, width, pixels, room);
+  if (problem.function == PoolingFunction::average) return Average(x, plane, width, pixels, count, scratch);
+  if (problem.function == PoolingFunction::l2_norm) return Norm(x, plane, width, pixels, scratch);
+  const Maximum best = FindMaximum(x, plane, width, pixels, scratch);
   *position = best.position;
   return best.value;
 }
@@ -68,15 +69,15 @@ HWY_INLINE void ValuesAndPositions(const PlaneGroup& group, float* values, int64
 void GroupValues(const PoolingProblem& problem, const Planes& x, PlaneNumber* at, size_t n, bool want_positions,
                  float* values, int64_t* positions) {
   const float count = CountedTaps(problem.geometry);
-  alignas(64) GroupRooms rooms;
+  alignas(64) GroupBuffers buffers;
   if (problem.geometry.x.in * problem.geometry.y.in > kChunk) {
     for (size_t i = 0; i < n; ++i, at->next()) {
-      values[i] = Value(problem, x, x.at(at->sample, at->channel), count, rooms[0], positions + i);
+      values[i] = Value(problem, x, x.at(at->sample, at->channel), count, buffers[0], positions + i);
     }
     return;
   }
   for (size_t i = 0; i < n; i += static_cast<size_t>(kLanes)) {
-    const PlaneGroup group = LoadGroup(problem, x, at, std::min(static_cast<size_t>(kLanes), n - i), rooms);
+    const PlaneGroup group = LoadGroup(problem, x, at, std::min(static_cast<size_t>(kLanes), n - i), buffers);
     if (want_positions)
       ValuesAndPositions(group, values + i, positions + i);
     else
@@ -132,7 +133,10 @@ namespace bnns {
 float pooling_global_value(const PoolingProblem& problem, const Planes& x, const void* plane) noexcept {
   return BNNS_DISPATCH(GlobalValue)(problem, x, plane);
 }
-void pooling_forward_global(const PoolingForward& call, Range planes, Span /*rows*/) noexcept {
+bool accepts_global(const PoolingForward& call) noexcept {
+  return call.problem.geometry.is_global();
+}
+void pooling_global_forward(const PoolingForward& call, Range planes, Span /*rows*/) noexcept {
   BNNS_DISPATCH(GlobalForward)(call, planes);
 }
 

@@ -27,18 +27,18 @@ using V = VLane;
 
 // Pixels [first, first + n) of a plane in raster order.
 HWY_NOINLINE const float* GatherRun(const Planes& x, const void* plane, int64_t width, int64_t first, int64_t n,
-                                    float* room) {
+                                    float* scratch) {
   for (int64_t i = 0; i < n;) {
     const int64_t column = (first + i) % width, m = std::min(n - i, width - column);
-    const float* from = load_pixels(x, plane, column, (first + i) / width, m, room + i);
-    for (int64_t k = 0; from != room + i && k < m; ++k) room[i + k] = from[k];
+    const float* from = load_pixels(x, plane, column, (first + i) / width, m, scratch + i);
+    for (int64_t k = 0; from != scratch + i && k < m; ++k) scratch[i + k] = from[k];
     i += m;
   }
-  return room;
+  return scratch;
 }
 HWY_INLINE const float* LoadRun(const Planes& x, const void* plane, int64_t width, int64_t first, int64_t n,
-                                float* room) {
-  return x.is_packed(width) ? static_cast<const float*>(plane) + first : GatherRun(x, plane, width, first, n, room);
+                                float* scratch) {
+  return x.is_packed(width) ? static_cast<const float*>(plane) + first : GatherRun(x, plane, width, first, n, scratch);
 }
 
 template <class Map>
@@ -46,11 +46,11 @@ HWY_INLINE float SumRun(const float* x, int64_t n, Map map) {
   return hn::GetLane(hn::SumOfLanes(D(), SumLanes(x, n, map)));
 }
 
-HWY_INLINE Maximum FindMaximum(const Planes& x, const void* plane, int64_t width, int64_t pixels, float* room) {
-  Maximum best = MaximumOfRun(LoadRun(x, plane, width, 0, std::min(kChunk, pixels), room), std::min(kChunk, pixels));
+HWY_INLINE Maximum FindMaximum(const Planes& x, const void* plane, int64_t width, int64_t pixels, float* scratch) {
+  Maximum best = MaximumOfRun(LoadRun(x, plane, width, 0, std::min(kChunk, pixels), scratch), std::min(kChunk, pixels));
   for (int64_t first = kChunk; first < pixels && !std::isnan(best.value); first += kChunk) {
     const int64_t n = std::min(kChunk, pixels - first);
-    const Maximum next = MaximumOfRun(LoadRun(x, plane, width, first, n, room), n);
+    const Maximum next = MaximumOfRun(LoadRun(x, plane, width, first, n, scratch), n);
     if (next.value > best.value || std::isnan(next.value)) best = {next.value, first + next.position};
   }
   return best;
@@ -63,21 +63,21 @@ HWY_NOINLINE double ExactSquares(const float* run, int64_t n) {
   return sum;
 }
 
-HWY_INLINE float Norm(const Planes& x, const void* plane, int64_t width, int64_t pixels, float* room) {
+HWY_INLINE float Norm(const Planes& x, const void* plane, int64_t width, int64_t pixels, float* scratch) {
   double sum = 0;
   for (int64_t first = 0; first < pixels; first += kChunk) {
     const int64_t n = std::min(kChunk, pixels - first);
-    const float* run = LoadRun(x, plane, width, first, n, room);
+    const float* run = LoadRun(x, plane, width, first, n, scratch);
     const float squares = SumRun(run, n, [](V pixel) HWY_ATTR { return hn::Mul(pixel, pixel); });
     sum += HWY_LIKELY(squares >= kNormLow && squares <= kNormHigh) ? squares : ExactSquares(run, n);
   }
   return static_cast<float>(std::sqrt(sum));
 }
 
-// Small planes, at most kChunk pixels: rooms for those of a group that are not packed.
-using GroupRooms = float[kLanes][kChunk];
+// Small planes, at most kChunk pixels: buffers for those of a group that are not packed.
+using GroupBuffers = float[kLanes][kChunk];
 HWY_INLINE PlaneGroup LoadGroup(const PoolingProblem& problem, const Planes& x, PlaneNumber* at, size_t planes,
-                                GroupRooms& rooms) {
+                                GroupBuffers& buffers) {
   const int64_t width = problem.geometry.x.in;
   PlaneGroup group;
   group.n = width * problem.geometry.y.in;
@@ -88,7 +88,7 @@ HWY_INLINE PlaneGroup LoadGroup(const PoolingProblem& problem, const Planes& x, 
     group.x[p] = first + at->sample * x.sample + at->channel * x.plane;
   }
   for (int64_t p = 0; !packed && p < group.planes; ++p, at->next()) {
-    group.x[p] = GatherRun(x, x.at(at->sample, at->channel), width, 0, group.n, rooms[p]);
+    group.x[p] = GatherRun(x, x.at(at->sample, at->channel), width, 0, group.n, buffers[p]);
   }
   return group;
 }

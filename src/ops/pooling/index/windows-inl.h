@@ -27,7 +27,7 @@ using VWord = hn::Vec<DWord>;
 class WindowCheck {
  public:
   explicit WindowCheck(const PoolingGeometry& g) : g_(g) {
-    accepts_ = (g.halves() || g.neighbours()) && g.x.in >= 3;
+    accepts_ = (g.is_small_stride_2() || g.is_small_stride_1()) && g.x.in >= 3;
     if (!accepts_) return;
     const auto whole = [&](int64_t wy) { return g.y.taps(wy).size() == g.y.kernel; };
     for (inside_.begin = 0; inside_.begin < g.y.out && !whole(inside_.begin);) ++inside_.begin;
@@ -115,7 +115,7 @@ class SmallCheck {
 
   explicit SmallCheck(const PoolingGeometry& g) : windows_(g.x.out * g.y.out) {
     constexpr bool kShiftsOut = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;  // a shift by 64 or more gives 0
-    accepts_ = kShiftsOut && windows_ <= kMost && (g.halves() || g.neighbours()) &&
+    accepts_ = kShiftsOut && windows_ <= kMost && (g.is_small_stride_2() || g.is_small_stride_1()) &&
                g.tap_offset(g.x.kernel - 1, g.y.kernel - 1) < 64;
     for (int64_t i = 0; accepts_ && i < windows_; ++i) {
       const Span x = g.x.taps(i % g.x.out), y = g.y.taps(i / g.x.out);

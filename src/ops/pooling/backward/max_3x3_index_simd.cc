@@ -6,7 +6,7 @@
 //   dx      = sum over the up to three windows beside each other, in order, of t, moved by a lane where tx is not
 //   theirs
 // Each window is looked at nine times, with a comparison and an addition under its mask; nothing is added in memory.
-// Sums have the order of pooling/backward/route_simd.cc, so that maxima given and maxima found again give the same
+// Sums have the order of pooling/backward/max_3x3_simd.cc, so that maxima given and maxima found again give the same
 // bits.
 
 #include <algorithm>
@@ -14,11 +14,11 @@
 
 #include "src/ops/pooling/common/kernels.h"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/ops/pooling/backward/route_index_simd.cc"
+#define HWY_TARGET_INCLUDE "src/ops/pooling/backward/max_3x3_index_simd.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "src/ops/pooling/backward/route-inl.h"
+#include "src/ops/pooling/backward/rows_of_dx-inl.h"
 #include "src/ops/pooling/common/lanes-inl.h"
 #include "src/simd/dispatch.h"
 #include "src/simd/loops-inl.h"
@@ -73,7 +73,7 @@ class IndexTask {
   WindowRow ring_[kRing], outside_;
   float gradients_[kChunk];
   uint64_t indices_[kChunk];  // where the caller's have gaps
-  GradientRoom& room_ = call_.room->gradient;
+  GradientScratch& scratch_ = call_.scratch->gradient;
 };
 
 template <int kStride, bool kOdd>
@@ -130,7 +130,7 @@ void IndexTask<kStride, kOdd>::MakeRow(int64_t wy) {
   if (plain_)
     g = dy_ + wy * call_.dy.row;
   else
-    pooling_gradient(call_, sample_, channel_, 0, wy, n, gradients_, &room_);
+    pooling_gradient(call_, sample_, channel_, 0, wy, n, gradients_, &scratch_);
   const IndexPlanes& index = call_.index;
   const void* plane = index_;
   WindowRow* row = &ring_[wy & (kRing - 1)];
@@ -243,7 +243,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-void pooling_backward_route_index(const PoolingBackward& call, Range planes, Span rows) noexcept {
+bool accepts_max_3x3_index(const PoolingBackward& call) noexcept {
+  return call.has_index() && call.index_in_windows && is_max_3x3(call);
+}
+void pooling_backward_max_3x3_index(const PoolingBackward& call, Range planes, Span rows) noexcept {
   BNNS_DISPATCH(RoutePlanesByIndex)(call, planes, rows);
 }
 

@@ -7,7 +7,7 @@
 
 #include "src/ops/pooling/common/kernels.h"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/ops/pooling/forward/forward_simd.cc"
+#define HWY_TARGET_INCLUDE "src/ops/pooling/forward/planes_simd.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -24,7 +24,7 @@ namespace {
 constexpr int64_t kBlockWindows = 512;    // 2 KiB of values and as much of offsets
 constexpr int64_t kFetchedWindows = 256;  // where their pixels, 4 KiB, are asked for at once
 
-// values[0, n) += b, in whole vectors: the buffer has room behind.
+// values[0, n) += b, in whole vectors: the buffer has slack behind.
 HWY_INLINE void AddBias(float* values, int64_t n, float b) {
   const hn::ScalableTag<float> d;
   const auto bias = hn::Set(d, b);
@@ -118,23 +118,24 @@ void WritePositions(const PoolingForward& call, void* plane, Span rows, Span col
   }
 }
 
-void ForwardPlanes(const PoolingForward& call, Range planes, Span rows) {
+}  // namespace
+
+// positions: the kernel of maxima with their positions, or NULL.
+void ForwardPlanes(const PoolingForward& call, Range planes, Span rows, PositionsFunction positions) {
   const PoolingGeometry& g = call.problem.geometry;
-  const PoolingFold fold = call.index.data ? PoolingFold::arg_max : value_fold(call.problem.function);
-  const WindowsFunction windows = call.x.has_f32_rows() ? ChooseWindows(fold, g) : nullptr;
+  const PoolingFold fold = call.fold();
+  const WindowsFunction windows = positions ? nullptr : pooling_windows(fold, g);
   const int64_t width = g.x.out, chunk = std::min(width, kChunk);
   const bool packed = call.y.is_packed(width);
-  const bool in_line = call.index.column == 1 && call.index.row == width && g.x.in * g.y.in <= INT32_MAX;
-  const PositionsFunction positions =
-      fold == PoolingFold::arg_max && windows && in_line ? ChoosePositions(g, call.index.wide) : nullptr;
-  // Where positions are kept: without them a kernel reads as fast as it would ask.
+  // Where positions are kept: without them a kernel reads as fast as it would prefetch.
   const bool fetch = positions && call.stream && chunk == width && g.x.in >= kLongRow;
   const int64_t together = std::max<int64_t>(1, (fetch ? kFetchedWindows : kBlockWindows) / chunk);
   const int64_t block_rows = chunk == width ? together : 1;  // blocks follow each other in a packed plane
-  alignas(64) float room[kBlockWindows + kWindowSlack];
+  alignas(64) float buffer[kBlockWindows + kWindowSlack];
   alignas(64) int32_t offsets[kBlockWindows + kWindowSlack];
   ForwardWriters writers(call.stream);
   WindowBlock block;
+  block.fold = fold;
   block.geometry = &g;
   block.offsets = fold == PoolingFold::arg_max ? offsets : nullptr;
   PlaneNumber at(planes.begin, call.problem.channels);
@@ -150,16 +151,12 @@ void ForwardPlanes(const PoolingForward& call, Range planes, Span rows) {
         block.pitch = block.columns.size();
         const int64_t n = block.rows.size() * block.pitch;
         float* to = static_cast<float*>(y) + wy * call.y.row + wx;
-        block.values = packed ? writers.y.Reserve(to, static_cast<size_t>(n)) : room;
+        block.values = packed ? writers.y.Reserve(to, static_cast<size_t>(n)) : buffer;
         if (fetch) FetchRows(g, static_cast<const float*>(x), call.x.row, block.rows);
-        if (positions) {
+        if (positions)
           writers.Positions(positions, call, block, call.index.at(at.sample, at.channel));
-        } else if (windows) {
-          windows(block);
-        } else {
-          pooling_windows_of(fold, g, call.x, x, block.rows, block.columns, block.values, block.offsets, block.pitch,
-                             call.room->gradient.stage);
-        }
+        else
+          pooling_windows_of(windows, block, call.x, x, call.scratch->gradient.pixels);
         if (call.bias) AddBias(block.values, n, bias);
         if (!call.activation.is_identity()) {
           activation_forward(call.activation, block.values, block.values, static_cast<size_t>(n));
@@ -168,7 +165,7 @@ void ForwardPlanes(const PoolingForward& call, Range planes, Span rows) {
           writers.y.Commit(static_cast<size_t>(n));
         } else {
           for (int64_t r = block.rows.begin; r < block.rows.end; ++r) {
-            const float* row = room + (r - block.rows.begin) * block.pitch;
+            const float* row = buffer + (r - block.rows.begin) * block.pitch;
             store_pixels(call.y, y, wx, r, block.columns.size(), row, false);
           }
         }
@@ -181,10 +178,13 @@ void ForwardPlanes(const PoolingForward& call, Range planes, Span rows) {
   writers.Finish();
 }
 
-}  // namespace
-
-void PoolingForwardPlanes(const PoolingForward& call, Range planes, Span rows) {
-  ForwardPlanes(call, planes, rows);
+bool AcceptsPositions(const PoolingForward& call) {
+  const PoolingGeometry& g = call.problem.geometry;
+  return call.fold() == PoolingFold::arg_max && call.x.has_f32_rows() && call.index.column == 1 &&
+         call.index.row == g.x.out && g.x.in * g.y.in <= INT32_MAX && ChoosePositions(g, call.index.wide) != nullptr;
+}
+void ForwardPositions(const PoolingForward& call, Range planes, Span rows) {
+  ForwardPlanes(call, planes, rows, ChoosePositions(call.problem.geometry, call.index.wide));
 }
 
 }  // namespace bnns::HWY_NAMESPACE
@@ -193,8 +193,20 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-void pooling_forward(const PoolingForward& call, Range planes, Span rows) noexcept {
-  BNNS_DISPATCH(PoolingForwardPlanes)(call, planes, rows);
+bool accepts_positions(const PoolingForward& call) noexcept {
+  return BNNS_DISPATCH(AcceptsPositions)(call);
+}
+void pooling_forward_positions(const PoolingForward& call, Range planes, Span rows) noexcept {
+  BNNS_DISPATCH(ForwardPositions)(call, planes, rows);
+}
+bool accepts_row_windows(const PoolingForward& call) noexcept {
+  return accepts_row_windows(WindowsProblem{call.fold(), call.problem.geometry});
+}
+bool accepts_strips(const PoolingForward& call) noexcept {
+  return accepts_strips(WindowsProblem{call.fold(), call.problem.geometry});
+}
+void pooling_forward_windows(const PoolingForward& call, Range planes, Span rows) noexcept {
+  BNNS_DISPATCH(ForwardPlanes)(call, planes, rows, nullptr);
 }
 
 }  // namespace bnns

@@ -1,12 +1,12 @@
-// Gradients of narrow planes, 3 x 3 windows with stride 1. To the bits of pooling/backward/route_simd.cc and
-// pooling/backward/route_index_simd.cc (Max) and pooling/backward/doubles_simd.cc (Average, L2Norm), which say what is
-// computed.
+// Gradients of narrow planes, 3 x 3 windows with stride 1. To the bits of pooling/backward/max_3x3_simd.cc and
+// pooling/backward/max_3x3_index_simd.cc (Max) and pooling/backward/small_sums_simd.cc (Average, L2Norm), which say
+// what is computed.
 
 #include <algorithm>
 
 #include "src/ops/pooling/common/kernels.h"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/ops/pooling/backward/narrow_neighbours_simd.cc"
+#define HWY_TARGET_INCLUDE "src/ops/pooling/backward/narrow_3x3_simd.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -176,7 +176,7 @@ HWY_INLINE bool NeighboursByPixels(const Plane& plane, Span rows, PixelStream* s
 
 }  // namespace
 
-void NarrowNeighbourPlanes(const PoolingBackward& call, Range planes, Span rows) {
+void Narrow3x3Planes(const PoolingBackward& call, Range planes, Span rows) {
   const PoolingGeometry& g = call.problem.geometry;
   if (call.problem.function == PoolingFunction::average) {
     const V counts = Counts(g.x);
@@ -195,14 +195,9 @@ void NarrowNeighbourPlanes(const PoolingBackward& call, Range planes, Span rows)
   }
 }
 
-bool NarrowFits(const PoolingBackward& call) {
+bool AcceptsNarrow3x3(const PoolingBackward& call) {
   const PoolingGeometry& g = call.problem.geometry;
-  const bool by_index = call.index.data != nullptr, is_max = call.problem.function == PoolingFunction::max;
-  const bool shape = (g.halves() && g.x.kernel == 2 && g.x.in <= 2 * kLanes) || (g.neighbours() && g.x.in <= kLanes) ||
-                     (g.halves() && g.x.kernel == 3 && is_max && g.x.in <= 4 * kLanes && g.x.out <= 2 * kLanes);
-  return shape && call.activation.is_identity() && !call.accumulate && call.dx.is_packed(g.x.in) &&
-         call.dy.is_packed(g.x.out) && (!call.x.data || call.x.is_packed(g.x.in)) &&
-         (!by_index || (call.index_in_windows && call.index.column == 1 && call.index.row == g.x.out));
+  return g.is_small_stride_1() && g.x.in <= kLanes && IsPackedF32(call);
 }
 
 }  // namespace bnns::HWY_NAMESPACE
@@ -211,11 +206,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-void pooling_backward_narrow_neighbours(const PoolingBackward& call, Range planes, Span rows) noexcept {
-  BNNS_DISPATCH(NarrowNeighbourPlanes)(call, planes, rows);
+bool accepts_narrow_3x3(const PoolingBackward& call) noexcept {
+  return BNNS_DISPATCH(AcceptsNarrow3x3)(call);
 }
-bool pooling_backward_is_narrow(const PoolingBackward& call) noexcept {
-  return BNNS_DISPATCH(NarrowFits)(call);
+void pooling_backward_narrow_3x3(const PoolingBackward& call, Range planes, Span rows) noexcept {
+  BNNS_DISPATCH(Narrow3x3Planes)(call, planes, rows);
 }
 
 }  // namespace bnns

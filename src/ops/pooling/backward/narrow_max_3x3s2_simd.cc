@@ -1,6 +1,6 @@
 // Gradient of Max over 3 x 3 windows with stride 2 of planes up to four vectors wide. To the bits of
-// pooling/backward/route_simd.cc and pooling/backward/route_index_simd.cc (indices that lie in their windows), which
-// say what is computed.
+// pooling/backward/max_3x3_simd.cc and pooling/backward/max_3x3_index_simd.cc (indices that lie in their windows),
+// which say what is computed.
 //
 // A row of windows hands its first row of pixels, together with what the row above left, to memory, then its second;
 // the third waits in registers for the next row of windows.
@@ -9,7 +9,7 @@
 
 #include "src/ops/pooling/common/kernels.h"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/ops/pooling/backward/narrow_halves_simd.cc"
+#define HWY_TARGET_INCLUDE "src/ops/pooling/backward/narrow_max_3x3s2_simd.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -216,8 +216,14 @@ void HalfPlanes(const PoolingBackward& call, Range planes, Span rows) {
 
 }  // namespace
 
-void NarrowHalfPlanes(const PoolingBackward& call, Range planes, Span rows) {
+void NarrowMax3x3s2Planes(const PoolingBackward& call, Range planes, Span rows) {
   call.problem.geometry.x.pad & 1 ? HalfPlanes<true>(call, planes, rows) : HalfPlanes<false>(call, planes, rows);
+}
+
+bool AcceptsNarrowMax3x3s2(const PoolingBackward& call) {
+  const PoolingGeometry& g = call.problem.geometry;
+  return call.is_max() && g.is_small_stride_2() && g.x.kernel == 3 && g.x.in <= 4 * kLanes && g.x.out <= 2 * kLanes &&
+         IsPackedF32(call);
 }
 
 }  // namespace bnns::HWY_NAMESPACE
@@ -226,8 +232,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-void pooling_backward_narrow_halves(const PoolingBackward& call, Range planes, Span rows) noexcept {
-  BNNS_DISPATCH(NarrowHalfPlanes)(call, planes, rows);
+bool accepts_narrow_max_3x3s2(const PoolingBackward& call) noexcept {
+  return BNNS_DISPATCH(AcceptsNarrowMax3x3s2)(call);
+}
+void pooling_backward_narrow_max_3x3s2(const PoolingBackward& call, Range planes, Span rows) noexcept {
+  BNNS_DISPATCH(NarrowMax3x3s2Planes)(call, planes, rows);
 }
 
 }  // namespace bnns

@@ -11,7 +11,7 @@
 
 #include "src/ops/pooling/common/kernels.h"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/ops/pooling/backward/pairs_simd.cc"
+#define HWY_TARGET_INCLUDE "src/ops/pooling/backward/max_2x2_simd.cc"
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -177,7 +177,7 @@ class PairTask {
   alignas(64) float row_[2][kPairColumns + 2 * RowWriter<float>::kLine];
   float pixels_[2][kPairColumns], gradients_[kChunk];
   uint64_t index_[kChunk];
-  GradientRoom& room_ = call_.room->gradient;
+  GradientScratch& scratch_ = call_.scratch->gradient;
 };
 
 // Rows y and y + 1 of a plane, in runs of kPairColumns: straight into the writer where dx is packed, else by row_.
@@ -225,7 +225,7 @@ void PairTask::Windows(int64_t sample, int64_t channel, int64_t y, int64_t first
   if (plain_)
     p->g = static_cast<const float*>(call_.dy.at(sample, channel)) + wy * call_.dy.row + wx;
   else
-    pooling_gradient(call_, sample, channel, wx, wy, p->windows, gradients_, &room_);
+    pooling_gradient(call_, sample, channel, wx, wy, p->windows, gradients_, &scratch_);
   if (call_.index.data) return WindowsByIndex(call_.index.at(sample, channel), wy, wx, p);
   const void* x = call_.x.at(sample, channel);
   p->top = load_pixels(call_.x, x, first, y, p->columns, pixels_[0]);
@@ -254,23 +254,21 @@ void PairPlanes(const PoolingBackward& call, Range planes, Span rows) {
   task.Finish();
 }
 
-bool PairsFit(const PoolingGeometry& g) {
-  const auto tiles = [](const PoolingAxis& a) {  // a single window has stride 1 by then
-    return a.kernel == 2 && a.dilation == 1 && a.pad == 0 && (a.stride == 2 || a.out == 1) && 2 * a.out <= a.in + 1;
-  };
-  return tiles(g.x) && tiles(g.y);
-}
-
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace bnns {
 
-bool pooling_backward_pairs(const PoolingGeometry& geometry) noexcept {
-  return BNNS_DISPATCH(PairsFit)(geometry);
+// Windows that tile the image; a single one has stride 1 by then.
+bool accepts_max_2x2(const PoolingBackward& call) noexcept {
+  const auto tiles = [](const PoolingAxis& a) {
+    return a.kernel == 2 && a.dilation == 1 && a.pad == 0 && (a.stride == 2 || a.out == 1) && 2 * a.out <= a.in + 1;
+  };
+  return call.is_max() && (!call.has_index() || call.index_in_windows) && tiles(call.problem.geometry.x) &&
+         tiles(call.problem.geometry.y);
 }
-void pooling_backward_pair(const PoolingBackward& call, Range planes, Span rows) noexcept {
+void pooling_backward_max_2x2(const PoolingBackward& call, Range planes, Span rows) noexcept {
   BNNS_DISPATCH(PairPlanes)(call, planes, rows);
 }
 

@@ -1,11 +1,11 @@
 // Gradients of narrow planes, 2 x 2 windows with stride 2: a vector of windows gives two rows of pixels. To the bits of
-// pooling/backward/pairs_simd.cc (Max) and pooling/backward/doubles_simd.cc (Average, L2Norm).
+// pooling/backward/max_2x2_simd.cc (Max) and pooling/backward/small_sums_simd.cc (Average, L2Norm).
 
 #include <algorithm>
 
 #include "src/ops/pooling/common/kernels.h"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/ops/pooling/backward/narrow_pairs_simd.cc"
+#define HWY_TARGET_INCLUDE "src/ops/pooling/backward/narrow_2x2_simd.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -111,7 +111,7 @@ HWY_INLINE void Pairs(const Plane& plane, Span rows, const Windows& windows, Pix
 
 }  // namespace
 
-void NarrowPairPlanes(const PoolingBackward& call, Range planes, Span rows) {
+void Narrow2x2Planes(const PoolingBackward& call, Range planes, Span rows) {
   if (call.problem.function == PoolingFunction::average) {
     const PairAverage average{hn::Div(hn::Set(D(), 1.0f), Counts(call.problem.geometry.x))};
     ForEach(call, planes, rows, [&](const Plane& p, PixelStream* to) HWY_ATTR { Pairs(p, rows, average, to); });
@@ -128,14 +128,22 @@ void NarrowPairPlanes(const PoolingBackward& call, Range planes, Span rows) {
   }
 }
 
+bool AcceptsNarrow2x2(const PoolingBackward& call) {
+  const PoolingGeometry& g = call.problem.geometry;
+  return g.is_small_stride_2() && g.x.kernel == 2 && g.x.in <= 2 * kLanes && IsPackedF32(call);
+}
+
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace bnns {
 
-void pooling_backward_narrow_pairs(const PoolingBackward& call, Range planes, Span rows) noexcept {
-  BNNS_DISPATCH(NarrowPairPlanes)(call, planes, rows);
+bool accepts_narrow_2x2(const PoolingBackward& call) noexcept {
+  return BNNS_DISPATCH(AcceptsNarrow2x2)(call);
+}
+void pooling_backward_narrow_2x2(const PoolingBackward& call, Range planes, Span rows) noexcept {
+  BNNS_DISPATCH(Narrow2x2Planes)(call, planes, rows);
 }
 
 }  // namespace bnns

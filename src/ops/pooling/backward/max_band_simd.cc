@@ -12,7 +12,7 @@
 
 #include "src/ops/pooling/common/kernels.h"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/ops/pooling/backward/band_simd.cc"
+#define HWY_TARGET_INCLUDE "src/ops/pooling/backward/max_band_simd.cc"
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -137,7 +137,7 @@ void AddWithin(float* band, const float* g, int64_t n, int64_t high, int64_t pas
 class BandTask {
  public:
   explicit BandTask(const PoolingBackward& call) : call_(call), g_(call.problem.geometry), band_(call.stream) {
-    if (!call.index.data && call.x.has_f32_rows()) windows_ = ChooseWindows(PoolingFold::arg_max, g_);
+    if (!call.index.data) windows_ = pooling_windows(PoolingFold::arg_max, g_);
     packed_ = call.dx.is_packed(g_.x.in) && !call.accumulate;
     passes_ = std::min<int64_t>(4, g_.x.overlap());
     chunk_ = std::min(g_.x.out, kChunk);
@@ -208,20 +208,15 @@ class BandTask {
   }
 
   void FindMaxima(Span rows, Span columns) {
-    const void* x = call_.x.at(sample_, channel_);
-    if (windows_) {
-      windows_({&g_, whole_plane(g_, call_.x, x), rows, columns, values_, offsets_, columns.size()});
-    } else {
-      pooling_windows_of(PoolingFold::arg_max, g_, call_.x, x, rows, columns, values_, offsets_, columns.size(),
-                         room_.stage);
-    }
+    pooling_windows_of(windows_, {PoolingFold::arg_max, &g_, {}, rows, columns, values_, offsets_, columns.size()},
+                       call_.x, call_.x.at(sample_, channel_), scratch_.pixels);
   }
 
   const float* Gradients(int64_t wy, Span columns) {
     if (call_.activation.is_identity() && call_.dy.has_f32_rows()) {
       return static_cast<const float*>(call_.dy.at(sample_, channel_)) + wy * call_.dy.row + columns.begin;
     }
-    pooling_gradient(call_, sample_, channel_, columns.begin, wy, columns.size(), gradients_, &room_);
+    pooling_gradient(call_, sample_, channel_, columns.begin, wy, columns.size(), gradients_, &scratch_);
     return gradients_;
   }
 
@@ -257,7 +252,7 @@ class BandTask {
   alignas(64) float values_[kGroupWindows + kWindowSlack];
   alignas(64) int32_t offsets_[kGroupWindows + kWindowSlack];
   float gradients_[kChunk];
-  GradientRoom& room_ = call_.room->gradient;
+  GradientScratch& scratch_ = call_.scratch->gradient;
 };
 
 }  // namespace
@@ -272,8 +267,11 @@ void BandPlanes(const PoolingBackward& call, Range planes, Span rows) {
   if (call.stream) hwy::FlushStream();
 }
 
-bool BandsFit(const PoolingGeometry& g) {
-  return std::min(g.y.reach() + 1, g.y.in) <= (kBandFloats - 2 * kLine) / g.x.in;
+// The rows under a row of windows fit the band; indices are in rows of their windows.
+bool AcceptsMaxBand(const PoolingBackward& call) {
+  const PoolingGeometry& g = call.problem.geometry;
+  return call.is_max() && (!call.has_index() || call.index_in_rows) &&
+         std::min(g.y.reach() + 1, g.y.in) <= (kBandFloats - 2 * kLine) / g.x.in;
 }
 
 }  // namespace bnns::HWY_NAMESPACE
@@ -282,10 +280,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-bool pooling_backward_bands(const PoolingGeometry& geometry) noexcept {
-  return BNNS_DISPATCH(BandsFit)(geometry);
+bool accepts_max_band(const PoolingBackward& call) noexcept {
+  return BNNS_DISPATCH(AcceptsMaxBand)(call);
 }
-void pooling_backward_band(const PoolingBackward& call, Range planes, Span rows) noexcept {
+void pooling_backward_max_band(const PoolingBackward& call, Range planes, Span rows) noexcept {
   BNNS_DISPATCH(BandPlanes)(call, planes, rows);
 }
 

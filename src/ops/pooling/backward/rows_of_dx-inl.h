@@ -1,10 +1,10 @@
 // Where rows of dx go, for the kernels that make them one after the other from registers.
 
-#if defined(BNNS_OPS_POOLING_ROUTE_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef BNNS_OPS_POOLING_ROUTE_INL_H_
-#undef BNNS_OPS_POOLING_ROUTE_INL_H_
+#if defined(BNNS_OPS_POOLING_ROWS_OF_DX_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef BNNS_OPS_POOLING_ROWS_OF_DX_INL_H_
+#undef BNNS_OPS_POOLING_ROWS_OF_DX_INL_H_
 #else
-#define BNNS_OPS_POOLING_ROUTE_INL_H_
+#define BNNS_OPS_POOLING_ROWS_OF_DX_INL_H_
 #endif
 
 #include <hwy/cache_control.h>
@@ -17,20 +17,20 @@
 #include "src/ops/pooling/common/kernels.h"
 #include "src/ops/pooling/common/lanes-inl.h"
 #include "src/ops/pooling/common/writer-inl.h"
-#include "src/ops/pooling/convert/stage.h"
+#include "src/ops/pooling/convert/pieces.h"
 #include "src/simd/loops-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// How a row is written: around the caches, in whole vectors past its end where there is room, or exactly.
-enum class RowEnd { stream, roomy, exact };
+// How a row is written: around the caches, in whole vectors past its end where that may be written, or exactly.
+enum class RowEnd { stream, whole_vectors, exact };
 
 // The row's vectors [i, ...), two at a time: n floats of them exist.
 template <RowEnd kEnd>
 HWY_INLINE void PutLast(VLane low, VLane high, float* to, int64_t n) {
-  if constexpr (kEnd == RowEnd::roomy)
+  if constexpr (kEnd == RowEnd::whole_vectors)
     PutWhole<false>(low, high, to);
   else
     PutEnd<kEnd == RowEnd::stream>(low, high, to, n);
@@ -52,7 +52,7 @@ class RowsOfDx {
     plane_ = call_.dx.at(sample, channel);
     const bool stream = streams_ && reinterpret_cast<uintptr_t>(plane_) % 64 == 0;
     together_ = direct_ && call_.stream && !stream && pitch_ == width_;
-    end_ = stream ? RowEnd::stream : direct_ && !together_ ? RowEnd::exact : RowEnd::roomy;
+    end_ = stream ? RowEnd::stream : direct_ && !together_ ? RowEnd::exact : RowEnd::whole_vectors;
   }
   // make(to, end) writes row y: end is a constant of RowEnd.
   template <class Make>
@@ -63,15 +63,15 @@ class RowsOfDx {
     } else if (end_ == RowEnd::exact) {
       make(to, std::integral_constant<RowEnd, RowEnd::exact>());
     } else if (together_) {
-      make(writer_.Reserve(to, static_cast<size_t>(width_)), std::integral_constant<RowEnd, RowEnd::roomy>());
+      make(writer_.Reserve(to, static_cast<size_t>(width_)), std::integral_constant<RowEnd, RowEnd::whole_vectors>());
       writer_.Commit(static_cast<size_t>(width_));
     } else if (gathers_) {
       if (waiting_ + width_ > kRowFloats) FlushRows();
       if (waiting_ == 0) first_ = y;
-      make(row_ + waiting_, std::integral_constant<RowEnd, RowEnd::roomy>());
+      make(row_ + waiting_, std::integral_constant<RowEnd, RowEnd::whole_vectors>());
       waiting_ += width_;
     } else {
-      make(row_, std::integral_constant<RowEnd, RowEnd::roomy>());
+      make(row_, std::integral_constant<RowEnd, RowEnd::whole_vectors>());
       store_pixels(call_.dx, plane_, 0, y, width_, row_, call_.accumulate);
     }
   }
@@ -88,7 +88,7 @@ class RowsOfDx {
     waiting_ = 0;
   }
 
-  static constexpr int64_t kRowFloats = PoolingRoom::kRowFloats;
+  static constexpr int64_t kRowFloats = PoolingScratch::kRowFloats;
   static_assert(kRowFloats >= kPairColumns);
 
   const PoolingBackward& call_;
@@ -98,8 +98,8 @@ class RowsOfDx {
   RowEnd end_ = RowEnd::exact;
   void* plane_ = nullptr;
   RowWriter<float> writer_;
-  static_assert(RowWriter<float>::kSlack <= 2 * PoolingRoom::kLine);
-  float* const row_ = call_.room->row;
+  static_assert(RowWriter<float>::kSlack <= 2 * PoolingScratch::kLine);
+  float* const row_ = call_.scratch->row;
 };
 
 // Task<stride, odd> of 3 x 3 windows over some planes; odd: a window begins at an odd column.
@@ -124,4 +124,4 @@ void RunRoutes(const PoolingBackward& call, Range planes, Span rows) {
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // BNNS_OPS_POOLING_ROUTE_INL_H_
+#endif  // BNNS_OPS_POOLING_ROWS_OF_DX_INL_H_

@@ -1,4 +1,4 @@
-#include "src/ops/pooling/convert/stage.h"
+#include "src/ops/pooling/convert/pieces.h"
 
 #include <algorithm>
 
@@ -7,8 +7,8 @@ namespace {
 
 // Of all images of a piece: half of L1, so that what a kernel keeps stays there, too. Bands that would have to read
 // many rows again may take more.
-constexpr int64_t kPieceFloats = 6144, kRoomFloats = PoolingRoom::kStagedFloats;
-constexpr int64_t kLine = PoolingRoom::kLine, kMostImages = PoolingRoom::kMostStaged;
+constexpr int64_t kPieceFloats = 6144, kScratchFloats = PoolingScratch::kConvertedFloats;
+constexpr int64_t kLine = PoolingScratch::kLine, kMostImages = PoolingScratch::kMostConverted;
 
 // An image of a call. `small`: a pixel per window.
 struct Image {
@@ -16,7 +16,7 @@ struct Image {
   Planes* seen;
   bool small, written;
 
-  bool needs_stage() const { return planes->data && !planes->has_f32_rows(); }
+  bool needs_conversion() const { return planes->data && !planes->has_f32_rows(); }
 };
 struct Images {
   Image image[kMostImages];
@@ -34,7 +34,7 @@ Images images_of(const PoolingBackward& call, PoolingBackward* seen) {
            {&call.dx, &seen->dx, false, true}},
           4};
 }
-// What a kernel that writes a room may not do.
+// What a kernel that writes a buffer may not do.
 void write_plainly(PoolingForward* seen) {
   seen->stream = false;
 }
@@ -97,21 +97,21 @@ int64_t floats_for(const Call& call, const Images& images, int64_t rows) {
   int64_t floats = 0;
   for (const Image& image : images) {
     const int64_t n = image.written ? rows : image.small ? height.small : height.large;
-    if (image.needs_stage()) floats += n * width_of(call.problem.geometry, image);
+    if (image.needs_conversion()) floats += n * width_of(call.problem.geometry, image);
   }
   return floats;
 }
 
 template <class Call>
-StagePieces pieces_of(const Call& call, const Images& images, int64_t all, bool bands) {
+ConvertPieces pieces_of(const Call& call, const Images& images, int64_t all, bool bands) {
   const int64_t plane = floats_for(call, images, all);
   if (plane <= kPieceFloats) return {kPieceFloats / plane, all};
-  if (!bands) return plane <= kRoomFloats ? StagePieces{1, all} : StagePieces{};
-  for (const int64_t room : {kPieceFloats, kRoomFloats}) {
+  if (!bands) return plane <= kScratchFloats ? ConvertPieces{1, all} : ConvertPieces{};
+  for (const int64_t scratch : {kPieceFloats, kScratchFloats}) {
     int64_t rows = 0, more = (all + 3) / 2 * 2;  // rows fit, more need not be tried
     while (more - rows > 2) {
       const int64_t middle = (rows + more) / 4 * 2;
-      (floats_for(call, images, middle) <= room ? rows : more) = middle;
+      (floats_for(call, images, middle) <= scratch ? rows : more) = middle;
     }
     if (rows == 0) continue;
     const int64_t parts = (all + rows - 1) / rows;
@@ -123,24 +123,24 @@ StagePieces pieces_of(const Call& call, const Images& images, int64_t all, bool 
 }
 
 template <class Call>
-StagedCall<Call> stage(const Call& call, int64_t rows, bool bands) {
-  StagedCall<Call> staged{call, {}};
-  const Images images = images_of(call, &staged.seen);
+ConvertedCall<Call> convert(const Call& call, int64_t rows, bool bands) {
+  ConvertedCall<Call> converted{call, {}};
+  const Images images = images_of(call, &converted.seen);
   bool any = false;
-  for (const Image& image : images) any |= image.needs_stage();
-  if (any) staged.pieces = pieces_of(call, images, rows, bands);
-  if (!staged.is_staged()) return staged;
+  for (const Image& image : images) any |= image.needs_conversion();
+  if (any) converted.pieces = pieces_of(call, images, rows, bands);
+  if (!converted.in_pieces()) return converted;
   for (const Image& image : images) {
-    if (!image.needs_stage()) continue;
+    if (!image.needs_conversion()) continue;
     const PoolingGeometry& g = call.problem.geometry;
     const int64_t width = width_of(g, image), plane = width * (image.small ? g.y.out : g.y.in);
     *image.seen = {image.planes->data, BNNSDataTypeFloat32, 1, width, plane, plane * call.problem.channels};
-    if (image.written) write_plainly(&staged.seen);
+    if (image.written) write_plainly(&converted.seen);
   }
-  return staged;
+  return converted;
 }
 
-// Rows of some planes to or from a room where they follow each other; in as few runs as they are in memory.
+// Rows of some planes to or from a buffer where they follow each other; in as few runs as they are in memory.
 template <class Run>
 void for_each_run(const Planes& planes, int64_t channels, Range some, Span rows, int64_t width, Run&& run) {
   const int64_t plane = rows.size() * width, count = static_cast<int64_t>(some.end - some.begin);
@@ -173,28 +173,28 @@ void store_rows(const PoolingBackward& call, void* plane, int64_t row, int64_t n
 }
 
 template <class Call, class Kernel>
-void run_pieces(const Call& call, StagePieces pieces, Range planes, Span rows, Kernel kernel) {
+void run_pieces(const Call& call, ConvertPieces pieces, Range planes, Span rows, Kernel kernel) {
   const PoolingGeometry& g = call.problem.geometry;
   const int64_t channels = call.problem.channels;
-  float* const room = call.room->staged;
+  float* const scratch = call.scratch->converted;
   Call seen = call;
   const Images images = images_of(call, &seen);
   for (const Image& image : images) {
-    if (image.written && image.needs_stage()) write_plainly(&seen);
+    if (image.written && image.needs_conversion()) write_plainly(&seen);
   }
   for (size_t p = planes.begin; p < planes.end; p += static_cast<size_t>(pieces.planes)) {
     const Range some{p, std::min(planes.end, p + static_cast<size_t>(pieces.planes))};
     for (int64_t y = rows.begin; y < rows.end; y += pieces.rows) {
       const Span written{y, std::min(rows.end, y + pieces.rows)};
       const PieceRows piece = rows_for(call, written);
-      float* free = room;
+      float* free = scratch;
       float* result = nullptr;
       for (const Image& image : images) {
-        if (!image.needs_stage()) continue;
+        if (!image.needs_conversion()) continue;
         const int64_t width = width_of(g, image);
         const Span its = rows_of(image, piece, written);
         const int64_t plane = its.size() * width;
-        // The room as if it were a part of the tensor: plane some.begin and row its.begin are its first.
+        // The buffer as if it were a part of the tensor: plane some.begin and row its.begin are its first.
         const int64_t before = static_cast<int64_t>(some.begin) * plane + its.begin * width;
         void* data =
             reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(free) - static_cast<uintptr_t>(before) * sizeof(float));
@@ -215,7 +215,7 @@ void run_pieces(const Call& call, StagePieces pieces, Range planes, Span rows, K
       }
       kernel(seen, some, written);
       for (const Image& image : images) {
-        if (!image.written || !image.needs_stage()) continue;
+        if (!image.written || !image.needs_conversion()) continue;
         for_each_run(*image.planes, channels, some, written, width_of(g, image),
                      [&](void* to, int64_t row, int64_t n, int64_t i) { store_rows(call, to, row, n, result + i); });
       }
@@ -226,18 +226,18 @@ void run_pieces(const Call& call, StagePieces pieces, Range planes, Span rows, K
 
 }  // namespace
 
-StagedCall<PoolingForward> pooling_stage(const PoolingForward& call, bool bands) noexcept {
-  return stage(call, call.problem.geometry.y.out, bands);
+ConvertedCall<PoolingForward> pooling_pieces(const PoolingForward& call, bool bands) noexcept {
+  return convert(call, call.problem.geometry.y.out, bands);
 }
-StagedCall<PoolingBackward> pooling_stage(const PoolingBackward& call, bool bands) noexcept {
-  return stage(call, call.problem.geometry.y.in, bands);
+ConvertedCall<PoolingBackward> pooling_pieces(const PoolingBackward& call, bool bands) noexcept {
+  return convert(call, call.problem.geometry.y.in, bands);
 }
-void pooling_forward_stage(const PoolingForward& call, StagePieces pieces, Range planes, Span rows,
-                           PoolingForwardKernel kernel) noexcept {
+void pooling_in_pieces(const PoolingForward& call, ConvertPieces pieces, Range planes, Span rows,
+                       PoolingKernel<PoolingForward> kernel) noexcept {
   run_pieces(call, pieces, planes, rows, kernel);
 }
-void pooling_backward_stage(const PoolingBackward& call, StagePieces pieces, Range planes, Span rows,
-                            PoolingBackwardKernel kernel) noexcept {
+void pooling_in_pieces(const PoolingBackward& call, ConvertPieces pieces, Range planes, Span rows,
+                       PoolingKernel<PoolingBackward> kernel) noexcept {
   run_pieces(call, pieces, planes, rows, kernel);
 }
 

@@ -10,7 +10,7 @@
 
 #include "src/ops/pooling/common/kernels.h"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/ops/pooling/forward/windows_simd.cc"
+#define HWY_TARGET_INCLUDE "src/ops/pooling/forward/strips_simd.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -171,30 +171,26 @@ void WindowBlocks(const WindowBlock& block) {
 
 template <PoolingFold kFold>
 WindowsFunction ChooseFor(const PoolingGeometry& g) {
-  constexpr int64_t kLargest = 64;  // beyond, taps in the padding cost more than lanes save
-  if (g.x.kernel > kLargest) return nullptr;
   const bool three = g.x.kernel == 3 && g.y.kernel == 3 && g.x.dilation == 1 && g.y.dilation == 1;
   if (g.x.stride == 1) {
     return three && g.y.stride == 1 ? WindowBlocks<kFold, 1, 3, 2> : WindowBlocks<kFold, 1, 0, 0>;
   }
-  if (g.x.stride != 2 || g.x.dilation != 1) return nullptr;
   if (g.x.kernel == 2) return WindowBlocks<kFold, 2, 2, 0>;
   return three && g.y.stride == 2 ? WindowBlocks<kFold, 2, 3, 1> : WindowBlocks<kFold, 2, 0, 0>;
 }
 
 }  // namespace
 
-WindowsFunction ChooseWindows(PoolingFold fold, const PoolingGeometry& geometry) {
-  if (const WindowsFunction rows = ChooseRows(fold, geometry)) return rows;
-  switch (fold) {
+WindowsFunction ChooseStrips(const WindowsProblem& problem) {
+  switch (problem.fold) {
     case PoolingFold::max:
-      return ChooseFor<PoolingFold::max>(geometry);
+      return ChooseFor<PoolingFold::max>(problem.geometry);
     case PoolingFold::arg_max:
-      return ChooseFor<PoolingFold::arg_max>(geometry);
+      return ChooseFor<PoolingFold::arg_max>(problem.geometry);
     case PoolingFold::average:
-      return ChooseFor<PoolingFold::average>(geometry);
+      return ChooseFor<PoolingFold::average>(problem.geometry);
     case PoolingFold::norm:
-      return ChooseFor<PoolingFold::norm>(geometry);
+      return ChooseFor<PoolingFold::norm>(problem.geometry);
   }
   return nullptr;
 }
@@ -205,18 +201,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-void pooling_windows(PoolingFold fold, const WindowBlock& block) noexcept {
-  const PixelSource& source = block.source;
-  if (source.type == BNNSDataTypeFloat32 && source.column == 1) {
-    if (const auto windows = BNNS_DISPATCH(ChooseWindows)(fold, *block.geometry)) return windows(block);
-  }
-  for (int64_t wy = block.rows.begin; wy < block.rows.end; ++wy) {
-    for (int64_t wx = block.columns.begin; wx < block.columns.end; ++wx) {
-      const int64_t i = (wy - block.rows.begin) * block.pitch + wx - block.columns.begin;
-      pooling_window(fold, *block.geometry, source, wx, wy, block.values + i,
-                     block.offsets ? block.offsets + i : nullptr);
-    }
-  }
+bool accepts_strips(const WindowsProblem& problem) noexcept {
+  constexpr int64_t kLargest = 64;  // beyond, taps in the padding cost more than lanes save
+  const PoolingAxis& x = problem.geometry.x;
+  return x.kernel <= kLargest && (x.stride == 1 || (x.stride == 2 && x.dilation == 1));
+}
+WindowsFunction pooling_strips(const WindowsProblem& problem) noexcept {
+  return BNNS_DISPATCH(ChooseStrips)(problem);
 }
 
 }  // namespace bnns

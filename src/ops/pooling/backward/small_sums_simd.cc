@@ -13,7 +13,7 @@
 
 #include "src/ops/pooling/common/kernels.h"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/ops/pooling/backward/doubles_simd.cc"
+#define HWY_TARGET_INCLUDE "src/ops/pooling/backward/small_sums_simd.cc"
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -32,8 +32,8 @@ namespace {
 using D = DLane;
 using V = VLane;
 
-constexpr int64_t kRoomFloats = 4096;  // rows of c: half of L1
-constexpr int64_t kMargin = 16;        // zeros before a row
+constexpr int64_t kScratchFloats = 4096;  // rows of c: half of L1
+constexpr int64_t kMargin = 16;           // zeros before a row
 
 // A pair of rows of dx: the one that gets c alone, and the one that gets c + other.
 struct TwoRows {
@@ -129,9 +129,9 @@ HWY_INLINE void SpreadNeighbours(const float* const* c, const float* pixels, flo
 }
 
 template <int kKernel, int kStride, bool kTimes>
-class DoubleTask {
+class SumsTask {
  public:
-  explicit DoubleTask(const PoolingBackward& call);
+  explicit SumsTask(const PoolingBackward& call);
   void Plane(int64_t sample, int64_t channel, Span rows);
   void Finish() {
     writer_.Finish();
@@ -139,7 +139,7 @@ class DoubleTask {
   }
 
  private:
-  float* C(int64_t k) { return room_ + k * pitch_ + kMargin; }
+  float* C(int64_t k) { return scratch_ + k * pitch_ + kMargin; }
   void MakeRows(int64_t first, int64_t count);
   HWY_INLINE void Rows(const TwoRows& p, bool stream) {
     if (g_.x.pad & 1)
@@ -155,34 +155,39 @@ class DoubleTask {
   WindowsFunction norms_ = nullptr;
   const float *x_ = nullptr, *dy_ = nullptr;
   RowWriter<float> writer_;
-  alignas(64) float room_[kRoomFloats];
+  alignas(64) float scratch_[kScratchFloats];
   alignas(64) float counts_[kChunk + 16];  // what windows are divided by along x
   float nowhere_[kPairColumns];            // for rows that do not exist
 };
 
 template <int kKernel, int kStride, bool kTimes>
-DoubleTask<kKernel, kStride, kTimes>::DoubleTask(const PoolingBackward& call)
+SumsTask<kKernel, kStride, kTimes>::SumsTask(const PoolingBackward& call)
     : call_(call), g_(call.problem.geometry), writer_(call.stream) {
   const int64_t windows = std::max(g_.x.out, (g_.x.in + kStride - 1) / kStride);
   pitch_ = kMargin + (windows + 15) / 16 * 16 + 32;
   fetch_ = kTimes && kStride == 2 && call.stream && g_.x.in >= kLongRow && g_.x.in % 16 == 0;
   // Few at a time: reading and writing take turns in short steps, in long ones each would wait for the other.
-  capacity_ = std::min<int64_t>(kRoomFloats / pitch_, kKernel == 2 ? (fetch_ ? 1 : kTimes ? 8 : 2) : fetch_ ? 6 : 10);
-  std::fill(room_, room_ + capacity_ * pitch_, 0.0f);
-  if (kTimes) norms_ = ChooseWindows(PoolingFold::norm, g_);
+  capacity_ = std::min<int64_t>(kScratchFloats / pitch_, kKernel == 2 ? (fetch_   ? 1
+                                                                         : kTimes ? 8
+                                                                                  : 2)
+                                                         : fetch_     ? 6
+                                                                      : 10);
+  std::fill(scratch_, scratch_ + capacity_ * pitch_, 0.0f);
+  if (kTimes) norms_ = pooling_windows(PoolingFold::norm, g_);
   std::fill(counts_, counts_ + kChunk + 16, static_cast<float>(kKernel));
   for (int64_t i : {int64_t{0}, g_.x.out - 1}) counts_[i] = static_cast<float>(g_.x.count(i));  // others are inside
 }
 
 // Rows [0, count) of c are those of the windows from `first` on.
 template <int kKernel, int kStride, bool kTimes>
-void DoubleTask<kKernel, kStride, kTimes>::MakeRows(int64_t first, int64_t count) {
+void SumsTask<kKernel, kStride, kTimes>::MakeRows(int64_t first, int64_t count) {
   const D d;
   const int64_t n = g_.x.out;
   const Span exist{std::max<int64_t>(0, first), std::min(g_.y.out, first + count)};
   if (kTimes && !exist.empty()) {
     if (fetch_) FetchRows(g_, x_, call_.x.row, exist);
-    norms_({&g_,
+    norms_({PoolingFold::norm,
+            &g_,
             {x_, BNNSDataTypeFloat32, 1, call_.x.row, {0, g_.x.in}, {0, g_.y.in}},
             exist,
             {0, n},
@@ -212,7 +217,7 @@ void DoubleTask<kKernel, kStride, kTimes>::MakeRows(int64_t first, int64_t count
 }
 
 template <int kKernel, int kStride, bool kTimes>
-void DoubleTask<kKernel, kStride, kTimes>::Plane(int64_t sample, int64_t channel, Span rows) {
+void SumsTask<kKernel, kStride, kTimes>::Plane(int64_t sample, int64_t channel, Span rows) {
   const int64_t width = g_.x.in, pitch = call_.dx.row;
   x_ = kTimes ? static_cast<const float*>(call_.x.at(sample, channel)) : nullptr;
   dy_ = static_cast<const float*>(call_.dy.at(sample, channel));
@@ -262,8 +267,8 @@ void DoubleTask<kKernel, kStride, kTimes>::Plane(int64_t sample, int64_t channel
 }
 
 template <int kKernel, int kStride, bool kTimes>
-void RunDoubles(const PoolingBackward& call, Range planes, Span rows) {
-  DoubleTask<kKernel, kStride, kTimes> task(call);
+void RunSums(const PoolingBackward& call, Range planes, Span rows) {
+  SumsTask<kKernel, kStride, kTimes> task(call);
   PlaneNumber at(planes.begin, call.problem.channels);
   for (size_t p = planes.begin; p < planes.end; ++p, at.next()) task.Plane(at.sample, at.channel, rows);
   task.Finish();
@@ -271,15 +276,15 @@ void RunDoubles(const PoolingBackward& call, Range planes, Span rows) {
 
 }  // namespace
 
-void DoublePlanes(const PoolingBackward& call, Range planes, Span rows) {
+void SmallSumPlanes(const PoolingBackward& call, Range planes, Span rows) {
   const PoolingAxis& x = call.problem.geometry.x;
   const bool times = call.problem.function == PoolingFunction::l2_norm;
   if (x.stride == 1)
-    times ? RunDoubles<3, 1, true>(call, planes, rows) : RunDoubles<3, 1, false>(call, planes, rows);
+    times ? RunSums<3, 1, true>(call, planes, rows) : RunSums<3, 1, false>(call, planes, rows);
   else if (x.kernel == 2)
-    times ? RunDoubles<2, 2, true>(call, planes, rows) : RunDoubles<2, 2, false>(call, planes, rows);
+    times ? RunSums<2, 2, true>(call, planes, rows) : RunSums<2, 2, false>(call, planes, rows);
   else
-    times ? RunDoubles<3, 2, true>(call, planes, rows) : RunDoubles<3, 2, false>(call, planes, rows);
+    times ? RunSums<3, 2, true>(call, planes, rows) : RunSums<3, 2, false>(call, planes, rows);
 }
 
 }  // namespace bnns::HWY_NAMESPACE
@@ -288,14 +293,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-bool pooling_backward_doubles(const PoolingBackward& call) noexcept {
+bool accepts_small_sums(const PoolingBackward& call) noexcept {
   const PoolingGeometry& g = call.problem.geometry;
-  return ((g.halves() && g.x.in <= kPairColumns) || (g.neighbours() && g.x.in <= kChunk)) &&
+  return call.is_average_or_norm() &&
+         ((g.is_small_stride_2() && g.x.in <= kPairColumns) || (g.is_small_stride_1() && g.x.in <= kChunk)) &&
          call.activation.is_identity() && !call.accumulate && call.dy.has_f32_rows() && call.dx.has_f32_rows() &&
          (!call.x.data || call.x.has_f32_rows());
 }
-void pooling_backward_double(const PoolingBackward& call, Range planes, Span rows) noexcept {
-  BNNS_DISPATCH(DoublePlanes)(call, planes, rows);
+void pooling_backward_small_sums(const PoolingBackward& call, Range planes, Span rows) noexcept {
+  BNNS_DISPATCH(SmallSumPlanes)(call, planes, rows);
 }
 
 }  // namespace bnns

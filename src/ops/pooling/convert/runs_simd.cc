@@ -1,12 +1,12 @@
-// Runs of 16-bit floats between memory and rooms of f32 in L1.
+// Runs of 16-bit floats between memory and buffers of f32 in L1.
 //
 // Reading asks for memory a page ahead, as the kernels of f32 do. Writing goes in whole cache lines, around the caches
 // if asked; the elements before the first line and after the last one are ordinary stores. Exactly n elements are read
 // and written, to the bits of src/core/half.h.
 
-#include "src/ops/pooling/convert/stage.h"
+#include "src/ops/pooling/convert/pieces.h"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/ops/pooling/convert/stage_simd.cc"
+#define HWY_TARGET_INCLUDE "src/ops/pooling/convert/runs_simd.cc"
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>

@@ -16,11 +16,11 @@
 
 #include "src/ops/pooling/common/kernels.h"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/ops/pooling/backward/route_simd.cc"
+#define HWY_TARGET_INCLUDE "src/ops/pooling/backward/max_3x3_simd.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "src/ops/pooling/backward/route-inl.h"
+#include "src/ops/pooling/backward/rows_of_dx-inl.h"
 #include "src/ops/pooling/common/lanes-inl.h"
 #include "src/simd/dispatch.h"
 #include "src/simd/loops-inl.h"
@@ -35,7 +35,7 @@ using V = VLane;
 using M = MLane;
 
 constexpr int64_t kLineWindows = kChunk + 32;  // a row of windows in whole vectors, and one more
-static_assert(kStageFloats >= kPairColumns);
+static_assert(kPixelFloats >= kPairColumns);
 constexpr int64_t kRing = 4;  // rows of pixels under a row of windows, to a power of two
 
 // A row of pixels as the windows above and below see it.
@@ -80,8 +80,8 @@ class RouteTask {
   RowsOfDx dx_;
   LineRow ring_[kRing], outside_;
   float gradients_[kChunk];
-  GradientRoom& room_ = call_.room->gradient;
-  float* pixels_ = room_.stage;  // of x where it is not f32; free while pooling_gradient does not run
+  GradientScratch& scratch_ = call_.scratch->gradient;
+  float* pixels_ = scratch_.pixels;  // of x where it is not f32; free while pooling_gradient does not run
 };
 
 template <int kStride, bool kOdd>
@@ -250,7 +250,7 @@ void RouteTask<kStride, kOdd>::Plane(int64_t sample, int64_t channel, Span rows)
     if (plain_)
       g = static_cast<const float*>(call_.dy.at(sample, channel)) + wy * call_.dy.row;
     else
-      pooling_gradient(call_, sample, channel, 0, wy, g_.x.out, gradients_, &room_);
+      pooling_gradient(call_, sample, channel, 0, wy, g_.x.out, gradients_, &scratch_);
     HWY_UNLIKELY(has_nan) ? SelectWithNaN(wy, g) : Select<false>(wy, g);
   }
   for (; done < rows.end; ++done) FinishRow(done);
@@ -268,11 +268,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns {
 
-bool pooling_backward_routes(const PoolingGeometry& g) noexcept {
-  return g.x.kernel == 3 && g.x.out <= kChunk && g.x.in <= kPairColumns && g.x.in * g.y.in <= INT32_MAX &&
-         (g.halves() || g.neighbours());
+bool accepts_max_3x3(const PoolingBackward& call) noexcept {
+  return !call.has_index() && is_max_3x3(call);
 }
-void pooling_backward_route(const PoolingBackward& call, Range planes, Span rows) noexcept {
+void pooling_backward_max_3x3(const PoolingBackward& call, Range planes, Span rows) noexcept {
   BNNS_DISPATCH(RoutePlanes)(call, planes, rows);
 }
 
