@@ -3,7 +3,9 @@
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc)
 
-.PHONY: demo test bench install uninstall docs format clean setup
+PYTHON ?= python3
+
+.PHONY: demo test bench python wheel install uninstall docs format clean setup
 
 setup:
 	@scripts/setup
@@ -28,6 +30,14 @@ bench: setup
 	@cmake --preset release -DBNNS_TESTS=OFF
 	@cmake --build --preset release -j $(JOBS)
 	@scripts/bench build/release $(if $(QUICK),--quick) $(ARGS)
+
+# The Python package, into the environment of $(PYTHON): make python PYTHON=venv/bin/python
+python: setup
+	@$(PYTHON) -m pip install .
+
+# A wheel in build/wheel. For other machines: auditwheel repair build/wheel/*.whl
+wheel: setup
+	@$(PYTHON) -m pip wheel . --no-deps -w build/wheel
 
 install: setup
 	@cmake --preset release -DBNNS_BENCH=OFF -DBNNS_TESTS=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX)

@@ -1,0 +1,33 @@
+"""What the tests share: PyTorch where it is installed, and a comparison that scales with the numbers."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+os.environ.setdefault("BNNS_VERBOSE", "0")
+
+import numpy as np
+import pytest
+
+CASES = int(os.environ.get("OPENBNNS_CASES", "12"))  # random shapes of each module; the full run takes 200
+
+
+def close(got: np.ndarray, expected: np.ndarray, bound: float = 1e-5) -> None:
+    got, expected = np.asarray(got, np.float64), np.asarray(expected, np.float64)
+    assert got.shape == expected.shape
+    if expected.size:
+        scale = max(1.0, float(np.abs(expected).max()))
+        worst = float(np.abs(got - expected).max()) / scale
+        assert worst <= bound, f"differs by {worst:.3g} of {scale:.3g}"
+
+
+@pytest.fixture
+def digits() -> pathlib.Path:
+    """The folder of MNIST-style files: OPENBNNS_DIGITS, or shared/data/mnist-t10k beside or above the repository."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    for folder in (os.environ.get("OPENBNNS_DIGITS", ""), root / "shared/data/mnist-t10k", root.parent / "shared/data/mnist-t10k",
+                   root.parent.parent / "shared/data/mnist-t10k"):
+        if folder and pathlib.Path(folder).is_dir():
+            return pathlib.Path(folder)
+    pytest.skip("no MNIST-style files: set OPENBNNS_DIGITS to their folder")
