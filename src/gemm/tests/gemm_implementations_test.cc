@@ -12,7 +12,7 @@
 #include "src/core/half.h"
 #include "src/gemm/gemm_ref.h"
 #include "src/gemm/implementations.h"
-#include "src/simd/tests/simd_test_util.h"
+#include "src/simd/tests/simd_testing.h"
 #include "tests/support/implementations.h"
 
 namespace bnns {
