@@ -126,23 +126,15 @@ function(bnns_add_public_library name objects exports)
                                                $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endfunction()
 
-# bnns_add_test(source): one GoogleTest binary per file, linked with the library's objects so that it sees internals.
-# Tests are refused on purpose; BNNS_VERBOSE=0 keeps that out of their output.
+# bnns_add_test(source [library]): one GoogleTest binary per file, linked with the objects of a library (libbnns's unless
+# another is named) so that it sees internals. Tests are refused on purpose; BNNS_VERBOSE=0 keeps that out of their output.
 function(bnns_add_test source)
+  set(library bnns_internal ${ARGN})
+  list(GET library -1 library)
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})
   set_target_properties(${name} PROPERTIES BNNS_TEST ON)
-  target_link_libraries(${name} PRIVATE bnns_internal bnns_test_support GTest::gtest GTest::gtest_main)
-  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT "BNNS_VERBOSE=0;BNNS_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
-endfunction()
-
-# bnns_add_mps_test(source): the same, linked with the objects of libbnns_mps.so.
-function(bnns_add_mps_test source)
-  get_filename_component(name ${source} NAME_WE)
-  add_executable(${name} ${source})
-  set_target_properties(${name} PROPERTIES BNNS_TEST ON)
-  target_link_libraries(${name} PRIVATE bnns_mps_internal bnns_test_support GTest::gtest GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${library} bnns_test_support GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT "BNNS_VERBOSE=0;BNNS_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 endfunction()

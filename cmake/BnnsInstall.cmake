@@ -1,10 +1,11 @@
-# Installs headers, libraries, CMake package (OpenBNNS::bnns, ::overlay and ::mps), pkg-config files (openbnns, openbnns-mps)
-# and the documents, which keep their places relative to each other so that their links hold.
+# Installs headers, libraries, CMake package (OpenBNNS::bnns, ::overlay, ::mps and ::Accelerate), pkg-config files (openbnns,
+# openbnns-mps, openbnns-accelerate) and the documents, which keep their places relative to each other so that their links hold.
 
 include(CMakePackageConfigHelpers)
 
 install(TARGETS bnns bnns_overlay bnns_mps EXPORT OpenBNNSTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+include(BnnsInstallAccelerate)
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT OpenBNNSTargets NAMESPACE OpenBNNS:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/OpenBNNS)
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
@@ -39,6 +40,10 @@ file(RELATIVE_PATH pkgconfig_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" pkgconfig_to_prefix "${pkgconfig_to_prefix}")
 configure_file(cmake/openbnns.pc.in ${PROJECT_BINARY_DIR}/openbnns.pc @ONLY)
 configure_file(cmake/openbnns-mps.pc.in ${PROJECT_BINARY_DIR}/openbnns-mps.pc @ONLY)
+if(BNNS_HAVE_ACCELERATE)
+  configure_file(cmake/openbnns-accelerate.pc.in ${PROJECT_BINARY_DIR}/openbnns-accelerate.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/openbnns-accelerate.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
 install(FILES ${PROJECT_BINARY_DIR}/openbnns.pc ${PROJECT_BINARY_DIR}/openbnns-mps.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 # A project around this one installs by its own rules, and says what it likes.

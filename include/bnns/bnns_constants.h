@@ -13,9 +13,10 @@
 /// The largest rank of a tensor: the length of size[] and stride[] (macOS 11.0).
 #define BNNS_MAX_TENSOR_DIMENSION 8
 
-// Every enumeration is 32 bits wide and unsigned. C++, Objective-C and Swift see a distinct type; plain C, which has no
-// enumerations of fixed width, sees an anonymous enumeration for the values and an integer type of the same name.
-#if defined(__cplusplus) || defined(__OBJC__) || defined(__swift__)
+// Every enumeration is 32 bits wide and unsigned. C++, clang's Objective-C and Swift see a distinct type; plain C and
+// gcc's Objective-C, which have no enumerations of fixed width, see an anonymous enumeration for the values and an integer
+// type of the same name.
+#if defined(__cplusplus) || (defined(__clang__) && (defined(__OBJC__) || defined(__swift__)))
 #if defined(__clang__) && !defined(__cplusplus)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wunknown-warning-option"

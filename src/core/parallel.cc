@@ -23,11 +23,14 @@ namespace bnns {
 namespace {
 
 size_t machine_threads() noexcept {
-  if (const char* text = std::getenv("BNNS_NUM_THREADS")) {
+  // The second is what programs written for Accelerate set.
+  for (const char* name : {"BNNS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"}) {
+    const char* text = std::getenv(name);
+    if (!text) continue;
     char* end = nullptr;
     const long wanted = std::strtol(text, &end, 10);
     if (wanted > 0 && *end == '\0') return std::min<size_t>(static_cast<size_t>(wanted), kMaxThreads);
-    log_ignored_setting("BNNS_NUM_THREADS", text, "a number of threads, 1 or more");
+    log_ignored_setting(name, text, "a number of threads, 1 or more");
   }
   size_t count = static_cast<size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   cpu_set_t mask;

@@ -193,6 +193,13 @@ TEST(Environment, MisspeltSettingsAreNamed) {
   EXPECT_EQ(detail::detect_isa(), static_cast<int>(Isa::baseline));
   set_default_threads(0);
   EXPECT_EQ(default_threads(), 3u);
+  setenv("VECLIB_MAXIMUM_THREADS", "4", 1);  // Accelerate's name; ours goes before it
+  set_default_threads(0);
+  EXPECT_EQ(default_threads(), 3u);
+  unsetenv("BNNS_NUM_THREADS");
+  set_default_threads(0);
+  EXPECT_EQ(default_threads(), 4u);
+  unsetenv("VECLIB_MAXIMUM_THREADS");
   EXPECT_EQ(lines, "");
   unsetenv("BNNS_MAX_ISA"), unsetenv("BNNS_NUM_THREADS");
   set_log_callback(nullptr, nullptr);

@@ -1,0 +1,2 @@
+// Apple's path to <bnns/bnns_constants.h>.
+#include <bnns/bnns_constants.h>
