@@ -26,13 +26,15 @@ import report
 
 def load(path):
     lib = ctypes.CDLL(path)
-    for name in ("bench_rows", "bench_machine", "bench_case", "bench_limits", "bench_implementation"):
+    for name in ("bench_rows", "bench_machine", "bench_case", "bench_limits"):
         getattr(lib, name).restype = ctypes.c_char_p
     lib.bench_limits.argtypes = [ctypes.c_size_t]
     lib.bench_open.restype = ctypes.c_void_p
     lib.bench_open.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
-    for name in ("bench_close", "bench_case", "bench_warm", "bench_implementation"):
-        getattr(lib, name).argtypes = [ctypes.c_void_p]
+    lib.bench_close.argtypes = lib.bench_case.argtypes = lib.bench_warm.argtypes = [ctypes.c_void_p]
+    if hasattr(lib, "bench_implementation"):  # compare.py loads older builds too
+        lib.bench_implementation.restype = ctypes.c_char_p
+        lib.bench_implementation.argtypes = [ctypes.c_void_p]
     lib.bench_time.restype = lib.bench_difference.restype = ctypes.c_double
     lib.bench_time.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t]
     lib.bench_difference.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
