@@ -99,7 +99,7 @@ void CommandBufferImpl::start(QueueBackend& backend) noexcept {
 
 void CommandBufferImpl::finish(QueueBackend& backend) noexcept {
   call(scheduled_handlers_);
-  Span span;
+  WorkTime span;
   // A token is always given back; without one there is work only where start() had nothing to complain about.
   if (token_ || !error()) {
     const std::string error = backend.complete(operations_, token_, &span);

@@ -64,7 +64,7 @@ class CommandBufferImpl final : public NS::Referencing<CommandBufferImpl, MTL::C
   uint32_t generation_ = fork_generation();
   MTL::CommandBufferStatus status_ = MTL::CommandBufferStatusNotEnqueued;
   bool done_ = false;  // handlers included
-  Span span_;          // when the device worked on it
+  WorkTime span_;      // when the device worked on it
   NS::SharedPtr<NS::Error> error_;
 };
 

@@ -21,7 +21,7 @@ constexpr size_t kMapBytes = 1 << 20;
 
 class CpuQueue final : public QueueBackend {
  public:
-  std::string complete(const std::vector<Operation>& operations, Token, Span* span) noexcept override {
+  std::string complete(const std::vector<Operation>& operations, Token, WorkTime* span) noexcept override {
     span->begin = host_seconds();
     for (const Operation& operation : operations) {
       if (const auto* encode = std::get_if<Encode>(&operation)) {

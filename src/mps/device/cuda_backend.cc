@@ -99,7 +99,7 @@ class CudaQueue final : public QueueBackend {
   }
 
   // The GPU's clock is not the host's: the duration is the GPU's, its end the moment at which the host learns of it.
-  std::string complete(const std::vector<Operation>&, Token token, Span* span) noexcept override {
+  std::string complete(const std::vector<Operation>&, Token token, WorkTime* span) noexcept override {
     if (!token) return {};
     OnDevice on(ordinal_);
     std::unique_ptr<Events> events(static_cast<Events*>(token));

@@ -13,7 +13,7 @@
 namespace bnns::mps {
 
 // When the device worked on a command buffer, in host_seconds().
-struct Span {
+struct WorkTime {
   double begin = 0, end = 0;
 };
 double host_seconds() noexcept;  // of a clock that never goes back
@@ -28,7 +28,7 @@ class QueueBackend {
   virtual ~QueueBackend() = default;
   // Both return "" or what the device says is wrong.
   virtual std::string start(const std::vector<Operation>&, Token*) noexcept { return {}; }
-  virtual std::string complete(const std::vector<Operation>& operations, Token token, Span* span) noexcept = 0;
+  virtual std::string complete(const std::vector<Operation>& operations, Token token, WorkTime* span) noexcept = 0;
 };
 
 class DeviceBackend {

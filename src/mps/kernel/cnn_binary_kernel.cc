@@ -1,4 +1,4 @@
-// MPS::CNNBinaryKernel and CNNGradientKernel: properties and the encode forms.
+// MPS::CNNBinaryKernel: properties, and the encode forms without a state.
 #include <string>
 
 #include "MetalPerformanceShaders/MPSCNNBinaryKernel.hpp"

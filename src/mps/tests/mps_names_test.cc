@@ -196,7 +196,7 @@ TEST_P(Names, LabelsInMessages) {
 class BrokenQueue final : public bnns::mps::QueueBackend {
  public:
   std::string start(const std::vector<bnns::mps::Operation>&, Token*) noexcept override { return {}; }
-  std::string complete(const std::vector<bnns::mps::Operation>&, Token, bnns::mps::Span*) noexcept override {
+  std::string complete(const std::vector<bnns::mps::Operation>&, Token, bnns::mps::WorkTime*) noexcept override {
     return "the device fell off the bus";
   }
 };

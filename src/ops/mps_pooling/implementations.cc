@@ -7,6 +7,7 @@
 #include "src/core/isa.h"
 #include "src/core/log.h"
 #include "src/ops/mps_pooling/cpu/cpu.h"
+#include "src/ops/mps_pooling/cpu/direct.h"
 #include "src/ops/mps_pooling/cuda/cuda.h"
 
 namespace bnns::mps {
@@ -14,13 +15,13 @@ namespace bnns::mps {
 const CpuImplementation kOnCpu[kCpuImplementations] = {
     {"mps_pooling/cpu/global", "one window, the whole plane of at most 16x16 pixels; f32 or f16, whole slices",
      accepts_global, run_global},
-    {"mps_pooling/cpu/halves", "as rows: f16, 3x3 stride 1, planes of at most 1024 pixels, 4 columns or more",
-     accepts_halves, run_halves},
+    {"mps_pooling/cpu/bordered", "as rows: f16, 3x3 stride 1, planes of at most 1024 pixels, 4 columns or more",
+     accepts_direct<DirectForm::bordered>, run_direct<DirectForm::bordered>},
     {"mps_pooling/cpu/columns", "as rows: f32, 3x3 stride 1, planes of at most 1024 pixels; no gradients of averages",
-     accepts_columns, run_columns},
+     accepts_direct<DirectForm::columns>, run_direct<DirectForm::columns>},
     {"mps_pooling/cpu/rows",
      "as band, with AVX-512: 8 planes or more, windows that begin at most 1 pixel outside, gradients of whole planes",
-     accepts_rows, run_rows},
+     accepts_direct<DirectForm::rows>, run_direct<DirectForm::rows>},
     {"mps_pooling/cpu/band",
      "2x2 stride 2, 3x3 stride 1 or 2 of f32 or f16, whole slices; every window meets the image; L2 with Clamp inside "
      "it",
@@ -62,7 +63,7 @@ void run_with_line(const PoolEncode& e, const char* where, Run&& run) noexcept {
 
 void encode_cpu(const void* encode) noexcept {
   const auto& e = *static_cast<const PoolEncode*>(encode);
-  if (!verbose()) return pool_cpu(e, 0);
+  if (!verbose()) return choose(kOnCpu, e).run(e, 0);
   run_with_line(e, isa_name(isa()), [&] { pool_cpu(e, 0); });
 }
 

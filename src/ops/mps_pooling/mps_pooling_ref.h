@@ -1,13 +1,14 @@
 // The reference: double precision, plain loops straight from the formulas, shares nothing with the kernels but the
 // struct of an encode.
 //
-//   window at centre c     taps c - E/2 + j d, j = 0..k-1, E = (k - 1) d + 1, on both axes
-//   read outside           0 (zero), the nearest pixel (clamp)
-//   max                    largest read; gradient to the first in-image pixel that holds it, none if an outside 0 is
-//   larger average                sum over taps inside / N; N = kx ky (zero), pixels of the window inside the image
-//   grown by the
-//                          zero padding (clamp)
-//   L2                     sqrt of the sum of squares of reads; gradient in / out per tap, 0 where out is 0
+// clang-format off
+//   window at centre c   taps c - E/2 + j d, j = 0..k-1, E = (k - 1) d + 1, on both axes
+//   read outside         0 (zero), the nearest pixel (clamp)
+//   max                  largest read; gradient to the first pixel inside that holds it, none if an outside 0 is larger
+//   average              sum over taps inside / N; N = kx ky (zero), pixels of the window inside the image grown by the
+//                        zero padding (clamp)
+//   L2                   sqrt of the sum of squares of reads; gradient in / out per tap, 0 where out is 0
+// clang-format on
 #pragma once
 
 #include <algorithm>

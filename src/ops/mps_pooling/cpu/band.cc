@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kLimit = int64_t{1} << 30;
 constexpr int64_t kMostSlots = 1 << 15;
 // Slots of a row, about (twice as many where a slot is one column): enough that loops are long beside their ends, few
-// enough that a group's arrays stay in L1 and L2 and the next group is not too far on to be asked for in time.
+// enough that a group's arrays stay in L1 and L2 and the next group is near enough to be prefetched in time.
 constexpr int64_t kGroupSlots = 64;
 // Target texels of a band, about: its first windows are computed twice, and threads need several bands each.
 constexpr int64_t kBandTexels = 8192;

@@ -8,7 +8,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "src/ops/mps_pooling/cpu/windows-inl.h"
+#include "src/ops/mps_pooling/cpu/band_windows-inl.h"
 #include "src/simd/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -20,8 +20,8 @@ using mps::PoolEdge;
 using mps::PoolEncode;
 
 constexpr int64_t kNoRow = -1;
-// In groups of small planes the next task's rows are asked for while this one's are loaded, if they are not too far on:
-// the hardware follows rows that lie one after the other, but not these.
+// In groups of small planes the next task's rows are prefetched while this one's are loaded, if they are not too far
+// on: the hardware follows rows that lie one after the other, but not these.
 constexpr int64_t kFarAhead = 32768;
 
 template <typename T>
@@ -145,9 +145,8 @@ class BandTask {
   BandTaps<K, S> Taps(int64_t v) {
     BandTaps<K, S> taps;
     taps.odd = static_cast<size_t>(line_);
-    for (int r = 0; r < K; ++r) {
-      taps.row[r] = Row < kKind == PoolKind::max ? OnLoad::no_nan : OnLoad::keep > (p_.y.first + S * v + r);
-    }
+    constexpr OnLoad kOn = kKind == PoolKind::max ? OnLoad::no_nan : OnLoad::keep;
+    for (int r = 0; r < K; ++r) taps.row[r] = Row<kOn>(p_.y.first + S * v + r);
     return taps;
   }
 

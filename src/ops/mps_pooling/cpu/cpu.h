@@ -10,7 +10,7 @@
 
 namespace bnns::mps {
 
-// One piece of scratch per thread, asked for before the threads start; null where there is no memory.
+// One piece of scratch per thread, allocated before the threads start; null where there is no memory.
 class ThreadScratch {
  public:
   ThreadScratch(size_t threads, size_t bytes)
@@ -43,12 +43,11 @@ void run_global(const PoolEncode& e, size_t threads) noexcept;
 
 // Whole planes in 2x2 stride 2, 3x3 stride 2 and 3x3 stride 1 windows of f32 and f16 images with AVX-512, in one pass
 // (mps_pooling/cpu/direct.h).
-bool accepts_rows(const PoolEncode& e) noexcept;
-void run_rows(const PoolEncode& e, size_t threads) noexcept;
-bool accepts_columns(const PoolEncode& e) noexcept;
-void run_columns(const PoolEncode& e, size_t threads) noexcept;
-bool accepts_halves(const PoolEncode& e) noexcept;
-void run_halves(const PoolEncode& e, size_t threads) noexcept;
+enum class DirectForm : uint8_t;
+template <DirectForm kForm>
+bool accepts_direct(const PoolEncode& e) noexcept;
+template <DirectForm kForm>
+void run_direct(const PoolEncode& e, size_t threads) noexcept;
 
 // The same windows in any clip, on any instruction set (mps_pooling/cpu/band.h).
 bool accepts_band(const PoolEncode& e) noexcept;

@@ -68,11 +68,21 @@ bool make_plan(const PoolEncode& e, DirectForm form, DirectPlan* p) {
   return type == PixelType::f16 && p->x.size >= 4 && p->x.windows >= 4;
 }
 
-using Kernel = void (*)(const DirectPlan&, const PoolEncode&, Range planes, void* scratch) noexcept;
+}  // namespace
 
-void run(const PoolEncode& e, DirectForm form, Kernel kernel, size_t wanted) noexcept {
+template <DirectForm kForm>
+bool accepts_direct(const PoolEncode& e) noexcept {
   DirectPlan plan;
-  make_plan(e, form, &plan);
+  return make_plan(e, kForm, &plan);
+}
+
+template <DirectForm kForm>
+void run_direct(const PoolEncode& e, size_t wanted) noexcept {
+  DirectPlan plan;
+  make_plan(e, kForm, &plan);
+  const DirectKernel kernel = kForm != DirectForm::rows ? small_kernel(plan, e)
+                              : e.backward              ? rows_backward_kernel(plan, e)
+                                                        : rows_forward_kernel(plan, e);
   const auto planes = static_cast<size_t>(e.images * (e.channels / 4));
   const size_t bytes = static_cast<size_t>(plan.x.size * plan.y.size) * 4 * bytes_of(e.target.type);
   const size_t some = std::max<size_t>(1, kTaskBytes / bytes), tasks = (planes + some - 1) / some;
@@ -84,31 +94,11 @@ void run(const PoolEncode& e, DirectForm form, Kernel kernel, size_t wanted) noe
   });
 }
 
-bool accepts(const PoolEncode& e, DirectForm form) noexcept {
-  DirectPlan plan;
-  return make_plan(e, form, &plan);
-}
-
-}  // namespace
-
-bool accepts_rows(const PoolEncode& e) noexcept {
-  return accepts(e, DirectForm::rows);
-}
-bool accepts_columns(const PoolEncode& e) noexcept {
-  return accepts(e, DirectForm::columns);
-}
-bool accepts_halves(const PoolEncode& e) noexcept {
-  return accepts(e, DirectForm::halves);
-}
-
-void run_rows(const PoolEncode& e, size_t threads) noexcept {
-  run(e, DirectForm::rows, e.backward ? rows_backward : rows_forward, threads);
-}
-void run_columns(const PoolEncode& e, size_t threads) noexcept {
-  run(e, DirectForm::columns, small_planes, threads);
-}
-void run_halves(const PoolEncode& e, size_t threads) noexcept {
-  run(e, DirectForm::halves, small_planes, threads);
-}
+template bool accepts_direct<DirectForm::rows>(const PoolEncode&) noexcept;
+template bool accepts_direct<DirectForm::columns>(const PoolEncode&) noexcept;
+template bool accepts_direct<DirectForm::bordered>(const PoolEncode&) noexcept;
+template void run_direct<DirectForm::rows>(const PoolEncode&, size_t) noexcept;
+template void run_direct<DirectForm::columns>(const PoolEncode&, size_t) noexcept;
+template void run_direct<DirectForm::bordered>(const PoolEncode&, size_t) noexcept;
 
 }  // namespace bnns::mps

@@ -20,7 +20,7 @@ struct DirectSide {
 
 // What a kernel walks along: rows of windows; or, stride 1 and small planes, columns (f32), or a plane with a border in
 // scratch (f16).
-enum class DirectForm : uint8_t { rows, columns, halves };
+enum class DirectForm : uint8_t { rows, columns, bordered };
 
 struct DirectPlan {
   PoolKind kind = PoolKind::max;
@@ -61,9 +61,12 @@ struct DirectPlan {
   }
 };
 
-// Run some planes (image by image, slice by slice) in scratch_bytes() of scratch, aligned to 64 bytes.
-void rows_forward(const DirectPlan& plan, const PoolEncode& e, Range planes, void* scratch) noexcept;
-void rows_backward(const DirectPlan& plan, const PoolEncode& e, Range planes, void* scratch) noexcept;
-void small_planes(const DirectPlan& plan, const PoolEncode& e, Range planes, void* scratch) noexcept;
+// Runs some planes (image by image, slice by slice) in scratch_bytes() of scratch, aligned to 64 bytes.
+using DirectKernel = void (*)(const DirectPlan& plan, const PoolEncode& e, Range planes, void* scratch);
+
+// The kernel of a plan's form, window, type and kind.
+DirectKernel rows_forward_kernel(const DirectPlan& plan, const PoolEncode& e) noexcept;
+DirectKernel rows_backward_kernel(const DirectPlan& plan, const PoolEncode& e) noexcept;
+DirectKernel small_kernel(const DirectPlan& plan, const PoolEncode& e) noexcept;
 
 }  // namespace bnns::mps

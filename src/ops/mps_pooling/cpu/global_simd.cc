@@ -25,7 +25,7 @@ using mps::Plane;
 using mps::PoolEncode;
 using mps::PoolKind;
 
-constexpr size_t kAheadBytes = 4096;    // how far before its use a plane is asked for
+constexpr size_t kAheadBytes = 4096;    // how far before its use a plane is prefetched
 constexpr size_t kParts = 16 / kLanes;  // vectors that hold 4 texels
 
 // Calls f(part, i, vector) for floats [i, i + kLanes) of n, `rest` where there are none.
@@ -225,7 +225,7 @@ HWY_AFTER_NAMESPACE();
 namespace bnns::mps {
 namespace {
 
-constexpr size_t kTaskBytes = 128 * 1024;  // what is asked for ahead may be another task's: that must be little
+constexpr size_t kTaskBytes = 128 * 1024;  // what is prefetched may be another task's: that must be little
 
 }  // namespace
 

@@ -123,7 +123,7 @@ class DirectPlane : DirectWindows<T, kKind, K, S, kBackward> {
   template <bool kFull>
   HWY_INLINE void SendBlock(const Line& l, int64_t b) {
     __m512i codes[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
-    Ask(l, b);
+    Prefetch(l, b);
     if constexpr (kKeys) Base::template BestOfBlock<kFull>(l, b, codes);
     SendGroup<kFull>(l, kGroups * b, codes[0]);
     if constexpr (kGroups == 2) SendGroup<kFull>(l, kGroups * b + 1, codes[1]);
@@ -136,8 +136,8 @@ class DirectPlane : DirectWindows<T, kKind, K, S, kBackward> {
     _mm512_store_ps(Sent(q), sent);
     if (kMax) _mm512_store_si512(Sent(q) + line_, code);
   }
-  // Memory for later blocks.
-  static HWY_INLINE void Ask(const Line& l, int64_t b) {
+  // Memory of later blocks.
+  static HWY_INLINE void Prefetch(const Line& l, int64_t b) {
     constexpr int64_t kLineElements = 64 / sizeof(T);
     for (int i = 0; kReads && i < S * S; ++i) hwy::Prefetch(l.ahead + (S * S * b + i) * kLineElements);
     if (kBackward) hwy::Prefetch(l.from + b * kLineElements + kAhead / 2 / sizeof(T));
@@ -170,7 +170,7 @@ class DirectPlane : DirectWindows<T, kKind, K, S, kBackward> {
 
   template <bool kFull, class Out>
   HWY_INLINE void Block(const Line& l, int64_t b, DirectSenders<kKind, K, S>& senders, Out* out) {
-    if (!kTwoLoops) Ask(l, b);
+    if (!kTwoLoops) Prefetch(l, b);
     __m512 done[S][S][kGroups];
     __m512i codes[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
     if constexpr (kKeys && !kTwoLoops) Base::template BestOfBlock<kFull>(l, b, codes);

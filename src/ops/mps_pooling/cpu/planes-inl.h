@@ -14,6 +14,7 @@
 #if HWY_TARGET == HWY_AVX3  // clang warns of an empty namespace with a target
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
+using mps::DirectKernel;
 using mps::PoolEncode;
 
 template <typename T, class Kernel>
@@ -42,21 +43,22 @@ HWY_NOINLINE void RunPlanes(const DirectPlan& p, const PoolEncode& e, Range plan
   if (p.stream) hwy::FlushStream();
 }
 
-// Calls run.operator()<T, kKind>() with the encode's element type and kind.
-template <class Run>
-HWY_INLINE void WithTypeAndKind(const PoolEncode& e, Run&& run) {
+// What choose.operator()<T, kKind>() returns for the encode's element type and kind.
+template <class Choose>
+DirectKernel WithTypeAndKind(const PoolEncode& e, Choose&& choose) {
   const bool f32 = e.target.type == mps::PixelType::f32;
   switch (e.kind) {
     case PoolKind::max:
-      return f32 ? run.template operator()<float, PoolKind::max>()
-                 : run.template operator()<hwy::float16_t, PoolKind::max>();
+      return f32 ? choose.template operator()<float, PoolKind::max>()
+                 : choose.template operator()<hwy::float16_t, PoolKind::max>();
     case PoolKind::average:
-      return f32 ? run.template operator()<float, PoolKind::average>()
-                 : run.template operator()<hwy::float16_t, PoolKind::average>();
+      return f32 ? choose.template operator()<float, PoolKind::average>()
+                 : choose.template operator()<hwy::float16_t, PoolKind::average>();
     case PoolKind::l2_norm:
-      return f32 ? run.template operator()<float, PoolKind::l2_norm>()
-                 : run.template operator()<hwy::float16_t, PoolKind::l2_norm>();
+      return f32 ? choose.template operator()<float, PoolKind::l2_norm>()
+                 : choose.template operator()<hwy::float16_t, PoolKind::l2_norm>();
   }
+  return nullptr;
 }
 
 }  // namespace bnns::HWY_NAMESPACE

@@ -15,11 +15,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 
-void RowsBackward(const DirectPlan& p, const PoolEncode& e, Range planes, void* scratch) {
-  WithTypeAndKind(e, [&]<typename T, PoolKind kKind>() {
-    p.kernel == 2   ? RunPlanes<T, DirectPlane<T, kKind, 2, 2, true>>(p, e, planes, scratch)
-    : p.stride == 2 ? RunPlanes<T, DirectPlane<T, kKind, 3, 2, true>>(p, e, planes, scratch)
-                    : RunPlanes<T, DirectPlane<T, kKind, 3, 1, true>>(p, e, planes, scratch);
+DirectKernel RowsBackward(const DirectPlan& p, const PoolEncode& e) {
+  return WithTypeAndKind(e, [&]<typename T, PoolKind kKind>() -> DirectKernel {
+    return p.kernel == 2   ? RunPlanes<T, DirectPlane<T, kKind, 2, 2, true>>
+           : p.stride == 2 ? RunPlanes<T, DirectPlane<T, kKind, 3, 2, true>>
+                           : RunPlanes<T, DirectPlane<T, kKind, 3, 1, true>>;
   });
 }
 
@@ -30,10 +30,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns::mps {
 
-void rows_backward([[maybe_unused]] const DirectPlan& p, [[maybe_unused]] const PoolEncode& e,
-                   [[maybe_unused]] Range planes, [[maybe_unused]] void* scratch) noexcept {
+DirectKernel rows_backward_kernel([[maybe_unused]] const DirectPlan& p, [[maybe_unused]] const PoolEncode& e) noexcept {
 #if HWY_ARCH_X86_64
-  N_AVX3::RowsBackward(p, e, planes, scratch);
+  return N_AVX3::RowsBackward(p, e);
+#else
+  return nullptr;  // no plan is made there
 #endif
 }
 

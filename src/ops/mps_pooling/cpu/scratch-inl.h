@@ -19,7 +19,7 @@ namespace bnns::HWY_NAMESPACE {
 using mps::DirectPlan;
 using mps::PoolEdge;
 
-// How far before its use memory is asked for, in bytes: 2 to 16 KB measure the same; without, a third of the speed is
+// How far before its use memory is prefetched, in bytes: 2 to 16 KB measure the same; without, a third of the speed is
 // lost, since the hardware stops at every page.
 constexpr size_t kAhead = 4096;
 

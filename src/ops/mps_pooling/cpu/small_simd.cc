@@ -8,22 +8,20 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "src/ops/mps_pooling/cpu/bordered-inl.h"
 #include "src/ops/mps_pooling/cpu/columns-inl.h"
-#include "src/ops/mps_pooling/cpu/halves-inl.h"
 #include "src/ops/mps_pooling/cpu/planes-inl.h"
 
 #if HWY_TARGET == HWY_AVX3
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 
-void SmallPlanes(const DirectPlan& p, const PoolEncode& e, Range planes, void* scratch) {
-  WithTypeAndKind(e, [&]<typename T, PoolKind kKind>() {
+DirectKernel SmallPlanes(const DirectPlan& p, const PoolEncode& e) {
+  return WithTypeAndKind(e, [&]<typename T, PoolKind kKind>() -> DirectKernel {
     if constexpr (sizeof(T) == 2) {
-      p.backward ? RunPlanes<T, HalfPlane<kKind, true>>(p, e, planes, scratch)
-                 : RunPlanes<T, HalfPlane<kKind, false>>(p, e, planes, scratch);
+      return p.backward ? RunPlanes<T, BorderedPlane<kKind, true>> : RunPlanes<T, BorderedPlane<kKind, false>>;
     } else {
-      p.backward ? RunPlanes<T, ColumnPlane<kKind, true>>(p, e, planes, scratch)
-                 : RunPlanes<T, ColumnPlane<kKind, false>>(p, e, planes, scratch);
+      return p.backward ? RunPlanes<T, ColumnPlane<kKind, true>> : RunPlanes<T, ColumnPlane<kKind, false>>;
     }
   });
 }
@@ -35,10 +33,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bnns::mps {
 
-void small_planes([[maybe_unused]] const DirectPlan& p, [[maybe_unused]] const PoolEncode& e,
-                  [[maybe_unused]] Range planes, [[maybe_unused]] void* scratch) noexcept {
+DirectKernel small_kernel([[maybe_unused]] const DirectPlan& p, [[maybe_unused]] const PoolEncode& e) noexcept {
 #if HWY_ARCH_X86_64
-  N_AVX3::SmallPlanes(p, e, planes, scratch);
+  return N_AVX3::SmallPlanes(p, e);
+#else
+  return nullptr;  // no plan is made there
 #endif
 }
 

@@ -142,8 +142,8 @@ struct LineStream {
   }
 };
 
-// Writes texels one after the other as whole cache lines, around the caches if asked. What does not fill one waits for
-// the texels to come, in a register.
+// Writes texels one after the other as whole cache lines, with non-temporal stores if told to. What does not fill one
+// waits for the texels to come, in a register.
 template <typename T>
 class TexelStream {
   using P = Packed<T>;

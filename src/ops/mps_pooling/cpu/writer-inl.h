@@ -7,7 +7,7 @@
 #define BNNS_OPS_MPS_POOLING_CPU_WRITER_INL_H_
 #endif
 
-#include "src/ops/mps_pooling/cpu/rows-inl.h"
+#include "src/ops/mps_pooling/cpu/band_rows-inl.h"
 #include "src/ops/mps_pooling/cpu/stream-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -17,7 +17,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr size_t kMostPlaneFloats = 4 * 16 * 16;
 
 // Write takes the vectors of a plane of n floats from vector(i, m), floats [i, i + m), m <= kLanes, in order. Planes
-// that follow each other in memory leave as whole lines, around the caches if asked.
+// that follow each other in memory leave as whole lines, with non-temporal stores if told to.
 #if HWY_TARGET == HWY_AVX3
 template <typename T>
 class PlaneWriter {

@@ -12,6 +12,7 @@
 #include "src/core/half.h"
 #include "src/core/isa.h"
 #include "src/ops/mps_pooling/cpu/cpu.h"
+#include "src/ops/mps_pooling/cpu/direct.h"
 #include "src/ops/mps_pooling/tests/mps_pooling_images.h"
 
 namespace bnns::mps {
@@ -129,8 +130,8 @@ bool is_nan_bits(double x) {
 
 void check_cases(int count, Aim aim, uint64_t seed, int* taken) {
   const bool global = aim == Aim::global;
-  const auto accepts = global ? accepts_global : aim == Aim::direct ? accepts_rows : accepts_band;
-  const auto aimed = global ? run_global : aim == Aim::direct ? run_rows : run_band;
+  const auto accepts = global ? accepts_global : aim == Aim::direct ? accepts_direct<DirectForm::rows> : accepts_band;
+  const auto aimed = global ? run_global : aim == Aim::direct ? run_direct<DirectForm::rows> : run_band;
   for (int i = 0; i < count; ++i) {
     Random random(seed + uint64_t(i));
     Case c = random_case(random, aim);

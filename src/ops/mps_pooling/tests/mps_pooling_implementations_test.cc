@@ -181,7 +181,7 @@ TEST(MpsPoolingImplementations, EveryEntryOfCudaEqualsTheReference) {
       const CallRecord record;
       const std::vector<Operation> operations = {Encode(p.e, kPoolDevices)};
       QueueBackend::Token token = nullptr;
-      Span span;
+      WorkTime span;
       ASSERT_EQ(queue->start(operations, &token), "") << what;
       ASSERT_EQ(queue->complete(operations, token, &span), "") << what;
       ASSERT_TRUE(record.has(entry.name) && record.size() == 1) << what;

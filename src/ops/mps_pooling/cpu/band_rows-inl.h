@@ -1,10 +1,10 @@
 // Rows of texels between images (f32 or f16) and the slot arrays of the band kernels (mps_pooling/cpu/band.h).
 
-#if defined(BNNS_OPS_MPS_POOLING_CPU_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef BNNS_OPS_MPS_POOLING_CPU_ROWS_INL_H_
-#undef BNNS_OPS_MPS_POOLING_CPU_ROWS_INL_H_
+#if defined(BNNS_OPS_MPS_POOLING_CPU_BAND_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef BNNS_OPS_MPS_POOLING_CPU_BAND_ROWS_INL_H_
+#undef BNNS_OPS_MPS_POOLING_CPU_BAND_ROWS_INL_H_
 #else
-#define BNNS_OPS_MPS_POOLING_CPU_ROWS_INL_H_
+#define BNNS_OPS_MPS_POOLING_CPU_BAND_ROWS_INL_H_
 #endif
 
 #include <hwy/cache_control.h>
@@ -51,7 +51,7 @@ HWY_INLINE void Deinterleave(VF a, VF b, VF& even, VF& odd) {
 #endif
 }
 
-// The other way.
+// The inverse: texels of even and odd columns in turn.
 HWY_INLINE void Interleave(VF even, VF odd, VF& low, VF& high) {
   const DF d;
 #if HWY_TARGET == HWY_AVX3
@@ -74,7 +74,7 @@ HWY_INLINE void StoreInterleaved(VF even, VF odd, float* to) {
   hn::Store(low, d, to), hn::Store(high, d, to + kLanes);
 }
 
-// To whole lines of an image, around the caches (DirectRange: only with vectors of a line).
+// To whole lines of an image, with non-temporal stores (DirectRange: only with vectors of a line).
 HWY_INLINE void StreamInterleaved(VF even, VF odd, float* to) {
   const DF d;
   VF low, high;
@@ -143,8 +143,8 @@ HWY_INLINE void LoadPairs(const T* from, size_t n, float* first, float* second, 
   }
 }
 
-// Where the rows of a plane go. Rows that follow each other in memory leave as whole cache lines around the caches if
-// asked; what is left of a line waits here for the next row.
+// Where the rows of a plane go. Rows that follow each other in memory leave as whole cache lines, with non-temporal
+// stores if asked; what is left of a line waits here for the next row.
 template <typename T>
 struct alignas(64) RowCarry {
   static constexpr size_t kLine = 64 / sizeof(T);
@@ -217,4 +217,4 @@ HWY_INLINE void StoreRow(const float* row, size_t n, T* to, bool stream, RowCarr
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // BNNS_OPS_MPS_POOLING_CPU_ROWS_INL_H_
+#endif  // BNNS_OPS_MPS_POOLING_CPU_BAND_ROWS_INL_H_

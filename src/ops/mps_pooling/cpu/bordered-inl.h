@@ -4,11 +4,11 @@
 // gradient's windows leave what they send in scratch, with a border too, and texels gather it there. The results of a
 // plane lie in scratch until all are there, then leave as whole lines.
 
-#if defined(BNNS_OPS_MPS_POOLING_CPU_HALVES_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef BNNS_OPS_MPS_POOLING_CPU_HALVES_INL_H_
-#undef BNNS_OPS_MPS_POOLING_CPU_HALVES_INL_H_
+#if defined(BNNS_OPS_MPS_POOLING_CPU_BORDERED_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef BNNS_OPS_MPS_POOLING_CPU_BORDERED_INL_H_
+#undef BNNS_OPS_MPS_POOLING_CPU_BORDERED_INL_H_
 #else
-#define BNNS_OPS_MPS_POOLING_CPU_HALVES_INL_H_
+#define BNNS_OPS_MPS_POOLING_CPU_BORDERED_INL_H_
 #endif
 
 #include "src/ops/mps_pooling/cpu/keys-inl.h"
@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 
 template <PoolKind kKind, bool kBackward>
-class HalfPlane : PlaneScratch<hwy::float16_t, kKind, 3, 1, kBackward> {
+class BorderedPlane : PlaneScratch<hwy::float16_t, kKind, 3, 1, kBackward> {
   using T = hwy::float16_t;
   using Base = PlaneScratch<T, kKind, 3, 1, kBackward>;
   using Base::columns_, Base::kMax, Base::line_, Base::p_;
@@ -29,7 +29,7 @@ class HalfPlane : PlaneScratch<hwy::float16_t, kKind, 3, 1, kBackward> {
  public:
   using Base::kReads;
 
-  HWY_NOINLINE HalfPlane(const DirectPlan& p, float* scratch)
+  HWY_NOINLINE BorderedPlane(const DirectPlan& p, float* scratch)
       : Base(p, scratch), plan_(&p), scratch_(scratch), pitch_(p.half_pitch()) {
     const __m512i border = kMax ? Keys::Border(p.edge == PoolEdge::zero) : _mm512_setzero_si512();
     float* at = scratch + p.row_scratch_bytes() / sizeof(float);
@@ -69,7 +69,7 @@ class HalfPlane : PlaneScratch<hwy::float16_t, kKind, 3, 1, kBackward> {
     pending_ = to;
     return true;
   }
-  // Writes the last plane. Run does that for the one before, once its own is copied: stores around the caches keep
+  // Writes the last plane. Run does that for the one before, once its own is copied: non-temporal stores keep
   // those after them waiting, and loads of what is copied wait for these.
   HWY_INLINE void Finish(TexelStream<T>* out) {
     if (pending_ == nullptr) return;
@@ -78,7 +78,7 @@ class HalfPlane : PlaneScratch<hwy::float16_t, kKind, 3, 1, kBackward> {
   }
 
  private:
-  // Asks for what belongs to columns [w, w + n) of `columns`, some planes ahead.
+  // Prefetches what belongs to columns [w, w + n) of `columns`, some planes ahead.
   static HWY_INLINE void PrefetchPart(const T* plane, int64_t texels, int64_t w, int64_t n, int64_t columns) {
     const int64_t ahead = HWY_MAX(4 * texels, static_cast<int64_t>(kAhead / sizeof(T)));
     const int64_t part = 4 * texels * n / columns + 1, begin = part * (w / n);
@@ -231,4 +231,4 @@ class HalfPlane : PlaneScratch<hwy::float16_t, kKind, 3, 1, kBackward> {
 HWY_AFTER_NAMESPACE();
 #endif  // AVX3
 
-#endif  // BNNS_OPS_MPS_POOLING_CPU_HALVES_INL_H_
+#endif  // BNNS_OPS_MPS_POOLING_CPU_BORDERED_INL_H_

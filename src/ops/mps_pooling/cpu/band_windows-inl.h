@@ -1,13 +1,13 @@
 // The arithmetic of the band kernels on slot arrays (mps_pooling/cpu/band.h): K by K windows, stride S.
 
-#if defined(BNNS_OPS_MPS_POOLING_CPU_WINDOWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef BNNS_OPS_MPS_POOLING_CPU_WINDOWS_INL_H_
-#undef BNNS_OPS_MPS_POOLING_CPU_WINDOWS_INL_H_
+#if defined(BNNS_OPS_MPS_POOLING_CPU_BAND_WINDOWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef BNNS_OPS_MPS_POOLING_CPU_BAND_WINDOWS_INL_H_
+#undef BNNS_OPS_MPS_POOLING_CPU_BAND_WINDOWS_INL_H_
 #else
-#define BNNS_OPS_MPS_POOLING_CPU_WINDOWS_INL_H_
+#define BNNS_OPS_MPS_POOLING_CPU_BAND_WINDOWS_INL_H_
 #endif
 
-#include "src/ops/mps_pooling/cpu/rows-inl.h"
+#include "src/ops/mps_pooling/cpu/band_rows-inl.h"
 #include "src/ops/mps_pooling/mps_pooling.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -200,4 +200,4 @@ HWY_INLINE void Scatter(const BandScatter<T>& s, size_t n) {
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // BNNS_OPS_MPS_POOLING_CPU_WINDOWS_INL_H_
+#endif  // BNNS_OPS_MPS_POOLING_CPU_BAND_WINDOWS_INL_H_
