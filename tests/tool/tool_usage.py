@@ -36,12 +36,12 @@ def run_on_terminal(options, environment):
     return drawn.decode()
 
 
-for options in (["--help"], ["train", "--help"], ["info", "--help"]):
+for options in (["--help"], ["train", "--help"], ["predict", "--help"], ["info", "--help"]):
     text = run(*options).stdout
     assert "Usage: bnns" in text, text
 help_text = run("train", "--help").stdout
 for option in ("--model", "--epochs", "--batch", "--hidden", "--lr", "--seed", "--threads", "--data", "--train-size",
-               "--test-size", "--report", "--no-report", "--json", "--quiet"):
+               "--test-size", "--save", "--load", "--resume", "--report", "--no-report", "--json", "--quiet"):
     assert option in help_text, f"{option} is not in the help"
 assert run("--version").stdout.startswith("bnns ")
 assert run(code=2).stderr.count("\n") == 1

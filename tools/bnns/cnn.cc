@@ -8,17 +8,19 @@ namespace {
 enum : std::size_t { kWeights, kBeta, kGamma, kPerStage };
 constexpr std::size_t kLast = Cnn::kStages * kPerStage;
 
-std::vector<BNNSNDArrayDescriptor> shapes(std::size_t rows, std::size_t columns, std::size_t classes) {
-  std::vector<BNNSNDArrayDescriptor> all;
+std::vector<NamedArray> shapes(std::size_t rows, std::size_t columns, std::size_t classes) {
+  std::vector<NamedArray> all;
   std::size_t in = 1;
-  for (const std::size_t out : Cnn::kChannels) {
-    all.push_back(describe(BNNSDataLayoutConvolutionWeightsOIHW, {3, 3, in, out}));
-    all.push_back(vector(out));
-    all.push_back(vector(out));
+  for (std::size_t s = 0; s < Cnn::kStages; ++s) {
+    const std::size_t out = Cnn::kChannels[s];
+    const std::string number = std::to_string(s + 1);
+    all.push_back({"conv" + number + ".weight", describe(BNNSDataLayoutConvolutionWeightsOIHW, {3, 3, in, out})});
+    all.push_back({"bn" + number + ".bias", vector(out)});
+    all.push_back({"bn" + number + ".weight", vector(out)});
     in = out, rows /= 2, columns /= 2;
   }
-  all.push_back(describe(BNNSDataLayoutRowMajorMatrix, {in * rows * columns, classes}));
-  all.push_back(vector(classes));
+  all.push_back({"fc.weight", describe(BNNSDataLayoutRowMajorMatrix, {in * rows * columns, classes})});
+  all.push_back({"fc.bias", vector(classes)});
   return all;
 }
 
@@ -81,6 +83,17 @@ void Cnn::make_stage(Stage& s, std::size_t first_parameter, std::size_t max_batc
   pooling.pooling_function = BNNSPoolingFunctionMax;
   pooling.k_width = pooling.k_height = pooling.x_stride = pooling.y_stride = 2;
   s.pooling = created("BNNSFilterCreateLayerPooling", BNNSFilterCreateLayerPooling(&pooling, &options_));
+}
+
+std::vector<NamedArray> Cnn::state() {
+  std::vector<NamedArray> all = Network::state();
+  for (std::size_t k = 0; k < kStages; ++k) {
+    Stage& s = stages_[k];
+    const std::string name = "bn" + std::to_string(k + 1);
+    all.push_back({name + ".running_mean", vector(s.out, s.moving_mean.data())});
+    all.push_back({name + ".running_var", vector(s.out, s.moving_variance.data())});
+  }
+  return all;
 }
 
 void Cnn::forward(const float* x, std::size_t batch, bool training) {

@@ -18,6 +18,8 @@ class Cnn final : public Network {
   Cnn(std::size_t rows, std::size_t columns, std::size_t classes, std::size_t max_batch, std::uint64_t seed,
       std::size_t threads);
 
+  std::vector<NamedArray> state() override;
+
  private:
   struct Stage {
     std::size_t rows = 0, columns = 0, in = 0, out = 0;  // of the convolution; pooling halves rows and columns

@@ -138,6 +138,28 @@ Dataset read_idx_pair(const fs::path& images, const fs::path& labels) {
   return {pictures.dims[1], pictures.dims[2], std::move(pictures.data), std::move(classes.data)};
 }
 
+Dataset read_idx_images(const fs::path& images) {
+  IdxFile pictures = read_idx(images, 3);
+  return {pictures.dims[1], pictures.dims[2], std::move(pictures.data),
+          std::vector<std::uint8_t>(pictures.dims[0], std::uint8_t{0})};
+}
+
+fs::path labels_beside(const fs::path& images) {
+  std::string name = images.filename().string();
+  for (const auto& [from, to] : {std::pair("images", "labels"), std::pair("idx3", "idx1")}) {
+    const std::size_t at = name.find(from);
+    if (at == name.npos) return {};
+    name.replace(at, std::string(from).size(), to);
+  }
+  const bool packed = name.size() > 3 && name.compare(name.size() - 3, 3, ".gz") == 0;
+  for (const std::string& each : {name, packed ? name.substr(0, name.size() - 3) : name + ".gz"}) {
+    const fs::path file = images.parent_path() / each;
+    std::error_code error;
+    if (fs::is_regular_file(file, error)) return file;
+  }
+  return {};
+}
+
 DataSplit read_idx_folder(const fs::path& folder) {
   std::error_code error;
   if (!fs::exists(folder, error)) fail(folder, error ? "cannot be read: " + error.message() : "no such folder");

@@ -25,6 +25,12 @@ inline constexpr std::uint64_t kMaxIdxBytes = std::uint64_t{1} << 31;
 // Reads one images file and its labels file. Throws DataError.
 Dataset read_idx_pair(const std::filesystem::path& images, const std::filesystem::path& labels);
 
+// Reads one images file alone; every label is 0.
+Dataset read_idx_images(const std::filesystem::path& images);
+
+// The labels file that belongs to an images file by its name and lies beside it; empty where there is none.
+std::filesystem::path labels_beside(const std::filesystem::path& images);
+
 // Reads a folder: the train and t10k pairs where both are there; a single pair is split 80 : 20 in file order.
 // Names are train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-..., each with or without ".gz". Throws DataError.
 DataSplit read_idx_folder(const std::filesystem::path& folder);

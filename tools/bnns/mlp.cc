@@ -5,9 +5,11 @@ namespace {
 
 enum : std::size_t { kW1, kB1, kW2, kB2 };
 
-std::vector<BNNSNDArrayDescriptor> shapes(std::size_t inputs, std::size_t hidden, std::size_t classes) {
-  return {describe(BNNSDataLayoutRowMajorMatrix, {inputs, hidden}), vector(hidden),
-          describe(BNNSDataLayoutRowMajorMatrix, {hidden, classes}), vector(classes)};
+std::vector<NamedArray> shapes(std::size_t inputs, std::size_t hidden, std::size_t classes) {
+  return {{"fc1.weight", describe(BNNSDataLayoutRowMajorMatrix, {inputs, hidden})},
+          {"fc1.bias", vector(hidden)},
+          {"fc2.weight", describe(BNNSDataLayoutRowMajorMatrix, {hidden, classes})},
+          {"fc2.bias", vector(classes)}};
 }
 
 }  // namespace

@@ -47,14 +47,18 @@ std::size_t count_of(const BNNSNDArrayDescriptor& d) {
 
 }  // namespace
 
-Parameters::Parameters(const std::vector<BNNSNDArrayDescriptor>& shapes)
-    : parameter_(shapes), gradient_(shapes), moment_(shapes) {
+Parameters::Parameters(const std::vector<NamedArray>& shapes) {
   std::size_t total = 0;
-  for (const auto& shape : shapes) total += count_of(shape);
+  for (const NamedArray& shape : shapes) {
+    names_.push_back(shape.name);
+    parameter_.push_back(shape.array);
+    total += count_of(shape.array);
+  }
+  gradient_ = moment_ = parameter_;
   values_.assign(total, 0.0f);
   gradients_.assign(total, 0.0f);
   moments_.assign(2 * total, 0.0f);
-  moment_.insert(moment_.end(), shapes.begin(), shapes.end());
+  moment_.insert(moment_.end(), parameter_.begin(), parameter_.end());
   const auto place = [](std::vector<BNNSNDArrayDescriptor>& list, float* at) {
     for (auto& d : list) {
       d.data = at;
@@ -91,8 +95,22 @@ void Parameters::adam_step(float learning_rate, const BNNSFilterParameters& opti
                           gradient_list_.data(), moment_list_.data(), &options));
 }
 
-Network::Network(const std::vector<BNNSNDArrayDescriptor>& shapes, std::size_t classes, std::size_t max_batch,
-                 std::size_t threads)
+std::vector<NamedArray> Parameters::named() const {
+  std::vector<NamedArray> all;
+  for (std::size_t i = 0; i < names_.size(); ++i) all.push_back({names_[i], parameter_[i]});
+  return all;
+}
+
+std::vector<NamedArray> Parameters::moments() const {
+  std::vector<NamedArray> all;
+  for (std::size_t i = 0; i < moment_.size(); ++i) {
+    const bool first = i < names_.size();
+    all.push_back({(first ? "optimizer.exp_avg." : "optimizer.exp_avg_sq.") + names_[i % names_.size()], moment_[i]});
+  }
+  return all;
+}
+
+Network::Network(const std::vector<NamedArray>& shapes, std::size_t classes, std::size_t max_batch, std::size_t threads)
     : options_{BNNSFlagsUseClientPtr, threads, nullptr, nullptr},
       classes_(classes),
       parameters_(shapes),

@@ -4,6 +4,7 @@
 
 #include <bnns/bnns.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -35,10 +36,16 @@ BNNSNDArrayDescriptor describe(BNNSDataLayout layout, std::initializer_list<std:
 BNNSNDArrayDescriptor vector(std::size_t size, float* data = nullptr);
 BNNSNDArrayDescriptor image(std::size_t width, std::size_t height, std::size_t channels, float* data = nullptr);
 
+// An array with the name that a file has for it: PyTorch's, "conv1.weight".
+struct NamedArray {
+  std::string name;
+  BNNSNDArrayDescriptor array;
+};
+
 // All parameters of a network in one block, their gradients and Adam's moments in others like it.
 class Parameters {
  public:
-  explicit Parameters(const std::vector<BNNSNDArrayDescriptor>& shapes);
+  explicit Parameters(const std::vector<NamedArray>& shapes);
 
   BNNSNDArrayDescriptor& operator[](std::size_t i) { return parameter_[i]; }
   BNNSNDArrayDescriptor& gradient(std::size_t i) { return gradient_[i]; }
@@ -48,7 +55,14 @@ class Parameters {
   void draw(std::size_t i, std::size_t inputs, BNNSRandomGenerator generator);
   void adam_step(float learning_rate, const BNNSFilterParameters& options);
 
+  std::vector<NamedArray> named() const;  // the parameters
+  std::vector<NamedArray> moments()
+      const;  // "optimizer.exp_avg.conv1.weight", "optimizer.exp_avg_sq.conv1.weight", ...
+  // A float counts to 2^24 and stays there.
+  void set_steps(std::size_t done) { adam_.time_step = static_cast<float>(std::min(done, std::size_t{1} << 24)); }
+
  private:
+  std::vector<std::string> names_;
   std::vector<float> values_, gradients_, moments_;  // moments_: all first, then all second
   std::vector<BNNSNDArrayDescriptor> parameter_, gradient_, moment_;
   std::vector<BNNSNDArrayDescriptor*> parameter_list_, moment_list_;
@@ -69,10 +83,15 @@ class Network {
   std::span<const float> scores() const { return z_; }  // z of the last call, batch x classes
   std::span<const float> weights() const { return parameters_.values(); }
 
+  // What a file keeps: all that predict() uses, and what training needs besides to go on after `steps` steps. The
+  // arrays point into the network.
+  virtual std::vector<NamedArray> state() { return parameters_.named(); }
+  std::vector<NamedArray> optimizer_state() const { return parameters_.moments(); }
+  void set_steps(std::size_t done) { parameters_.set_steps(done); }
+
  protected:
   // `threads` 0 means as many as the machine has.
-  Network(const std::vector<BNNSNDArrayDescriptor>& shapes, std::size_t classes, std::size_t max_batch,
-          std::size_t threads);
+  Network(const std::vector<NamedArray>& shapes, std::size_t classes, std::size_t max_batch, std::size_t threads);
 
   // z_ from x; then all gradients from dz_, for the same x.
   virtual void forward(const float* x, std::size_t batch, bool training) = 0;

@@ -27,7 +27,7 @@ bool locale_is_utf8() {
 }
 
 double rate(const ProgressState& s) {
-  return s.seconds > 0 ? static_cast<double>(s.digits_done) / s.seconds : 0;
+  return s.seconds > 0 ? static_cast<double>(s.digits_done - s.digits_before) / s.seconds : 0;
 }
 
 double seconds_left(const ProgressState& s) {

@@ -12,6 +12,7 @@ namespace bnns::tool {
 struct ProgressState {
   std::size_t epoch = 0, epochs = 0;            // epoch counts from 1
   std::size_t digits_done = 0, digits_all = 0;  // over all epochs
+  std::size_t digits_before = 0;                // those of digits_done that an earlier run trained on
   double seconds = 0;                           // since training began
   double loss = 0, accuracy = 0;                // of this epoch so far, on the digits it trains on
   double test_accuracy = -1;                    // after the last whole epoch; negative before the first

@@ -8,6 +8,7 @@
 #include <memory>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "tools/bnns/cnn.h"
 #include "tools/bnns/idx.h"
@@ -15,6 +16,7 @@
 #include "tools/bnns/prng.h"
 #include "tools/bnns/sha256.h"
 #include "tools/bnns/text.h"
+#include "tools/bnns/weights_file.h"
 
 namespace bnns::tool {
 namespace {
@@ -26,35 +28,9 @@ double seconds_since(Clock::time_point start) {
 }
 
 constexpr std::uint64_t kOrderStream = 1, kShiftStream = 2;  // names of the random streams of one seed
-constexpr std::size_t kTestBatch = 256;
-
-// Writes the picture as floats in [0, 1], moved by (dx, dy) pixels; what moves in is paper.
-void load_picture(const Dataset& set, std::size_t index, int dx, int dy, float* out) {
-  const auto rows = static_cast<std::ptrdiff_t>(set.rows), columns = static_cast<std::ptrdiff_t>(set.columns);
-  const std::uint8_t* in = set.image(index);
-  if (dx != 0 || dy != 0) std::fill(out, out + rows * columns, 0.0f);
-  const std::ptrdiff_t x0 = std::max(0, dx), x1 = std::min(columns, columns + dx);
-  for (std::ptrdiff_t y = std::max(0, dy); y < std::min(rows, rows + dy); ++y) {
-    for (std::ptrdiff_t x = x0; x < x1; ++x) {
-      out[y * columns + x] = static_cast<float>(in[(y - dy) * columns + x - dx]) * (1.0f / 255);
-    }
-  }
-}
 
 std::size_t index_of_largest(const float* values) {
   return static_cast<std::size_t>(std::max_element(values, values + kClasses) - values);
-}
-
-// Probabilities of the held-out digits, count x kClasses.
-std::vector<float> predict_all(Network& model, const Dataset& set) {
-  const std::size_t inputs = set.pixels_per_image();
-  std::vector<float> x(kTestBatch * inputs), probabilities(set.count() * kClasses);
-  for (std::size_t begin = 0; begin < set.count(); begin += kTestBatch) {
-    const std::size_t batch = std::min(kTestBatch, set.count() - begin);
-    for (std::size_t i = 0; i < batch; ++i) load_picture(set, begin + i, 0, 0, x.data() + i * inputs);
-    model.predict(x.data(), batch, probabilities.data() + begin * kClasses);
-  }
-  return probabilities;
 }
 
 double accuracy_of(const std::vector<float>& probabilities, const Dataset& set) {
@@ -79,14 +55,135 @@ void judge(const std::vector<float>& probabilities, const Dataset& set, TrainRes
   });
 }
 
-std::unique_ptr<Network> make_network(const TrainOptions& o, const Dataset& set, std::size_t max_batch) {
-  if (o.model == "mlp") {
-    return std::make_unique<Mlp>(set.pixels_per_image(), o.hidden, kClasses, max_batch, o.seed, o.threads);
+// Where a run stands: its network, the order of the digits, the steps that are done.
+struct Run {
+  const TrainOptions& options;
+  const TrainFiles& files;
+  std::size_t count, batch_size, steps_per_epoch;
+  std::unique_ptr<Network> network;
+  RunState state;
+
+  Run(const TrainOptions& o, const TrainFiles& f, const Dataset& set)
+      : options(o),
+        files(f),
+        count(set.count()),
+        batch_size(std::min(o.batch, count)),
+        steps_per_epoch((count + batch_size - 1) / batch_size),
+        network(make_network(o, set.rows, set.columns, std::max(batch_size, kTestBatch))) {
+    if (files.resume) {
+      state = load_run(WeightsFile(files.save), *network, steps());
+      if (state.epochs.size() != steps_done() / steps_per_epoch) {
+        throw DataError(files.save + format(": epoch_figures are of %zu epochs, expected %zu = steps / %zu",
+                                            state.epochs.size(), steps_done() / steps_per_epoch, steps_per_epoch));
+      }
+    } else if (!files.load.empty()) {
+      WeightsFile(files.load).load(*network);
+    }
   }
-  return std::make_unique<Cnn>(set.rows, set.columns, kClasses, max_batch, o.seed, o.threads);
+
+  std::size_t steps() const { return options.epochs * steps_per_epoch; }
+  std::size_t steps_done() const { return state.step_loss.size(); }
+  std::size_t epoch() const { return steps_done() / steps_per_epoch; }
+  // Digits of the present epoch that were trained on; its last batch may be a small one.
+  std::size_t seen() const { return steps_done() % steps_per_epoch * batch_size; }
+  std::size_t digits_done() const { return epoch() * count + seen(); }
+  bool finished() const { return steps_done() == steps(); }
+  // The learning rate falls on a straight line to 0.
+  float rate() const {
+    const double left = 1.0 - static_cast<double>(steps_done()) / static_cast<double>(steps());
+    return static_cast<float>(options.learning_rate * left);
+  }
+
+  // Why the file could not be written, or "".
+  std::string save() const {
+    if (files.save.empty()) return "";
+    try {
+      save_network(files.save, *network, files.texts, finished() ? nullptr : &state);
+      return "";
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+  }
+};
+
+// One epoch's order and shifts, and its sums; begins where the run stands.
+struct Epoch {
+  std::vector<std::uint32_t>& order;
+  Prng shifts;
+  double loss_sum = 0;
+  std::size_t right, seen;
+
+  Epoch(const Run& run, std::vector<std::uint32_t>& digits)
+      : order(digits), shifts(run.options.seed, kShiftStream, run.epoch()), right(run.state.right), seen(run.seen()) {
+    Prng(run.options.seed, kOrderStream, run.epoch()).shuffle(order);
+    for (std::size_t i = 0; i < 2 * seen; ++i) shifts.next();  // two for each digit that was trained on
+    const std::size_t first = run.epoch() * run.steps_per_epoch;
+    for (std::size_t i = first; i < run.steps_done(); ++i) {
+      loss_sum += static_cast<double>(run.state.step_loss[i]) * static_cast<double>(run.batch_size);
+    }
+  }
+};
+
+// One step on the next digits of the epoch. Returns how many they were.
+std::size_t step(Run& run, Epoch& epoch, const Dataset& set, std::vector<float>& x, std::vector<float>& labels) {
+  const std::size_t batch = std::min(run.batch_size, run.count - epoch.seen), inputs = set.pixels_per_image();
+  std::fill(labels.begin(), labels.end(), 0.0f);
+  const int shift = static_cast<int>(run.options.shift);
+  const auto span = static_cast<std::uint32_t>(2 * shift + 1);
+  for (std::size_t i = 0; i < batch; ++i) {
+    const std::size_t pick = epoch.order[epoch.seen + i];
+    const int dx = static_cast<int>(epoch.shifts.below(span)) - shift;
+    const int dy = static_cast<int>(epoch.shifts.below(span)) - shift;
+    load_picture(set, pick, dx, dy, x.data() + i * inputs);
+    labels[i * kClasses + set.labels[pick]] = 1.0f;
+  }
+  const float loss = run.network->train_step(x.data(), labels.data(), batch, run.rate());
+  if (!std::isfinite(loss)) {
+    throw std::runtime_error(format("the loss is %g at step %zu: try a smaller --lr than %g", static_cast<double>(loss),
+                                    run.steps_done() + 1, static_cast<double>(run.options.learning_rate)));
+  }
+  for (std::size_t i = 0; i < batch; ++i) {
+    const std::size_t guess = index_of_largest(&run.network->scores()[i * kClasses]);
+    epoch.right += guess == set.labels[epoch.order[epoch.seen + i]] ? 1 : 0;
+  }
+  run.state.step_loss.push_back(loss);
+  epoch.loss_sum += static_cast<double>(loss) * static_cast<double>(batch);
+  epoch.seen += batch;
+  return batch;
 }
 
 }  // namespace
+
+void load_picture(const Dataset& set, std::size_t index, int dx, int dy, float* out) {
+  const auto rows = static_cast<std::ptrdiff_t>(set.rows), columns = static_cast<std::ptrdiff_t>(set.columns);
+  const std::uint8_t* in = set.image(index);
+  if (dx != 0 || dy != 0) std::fill(out, out + rows * columns, 0.0f);
+  const std::ptrdiff_t x0 = std::max(0, dx), x1 = std::min(columns, columns + dx);
+  for (std::ptrdiff_t y = std::max(0, dy); y < std::min(rows, rows + dy); ++y) {
+    for (std::ptrdiff_t x = x0; x < x1; ++x) {
+      out[y * columns + x] = static_cast<float>(in[(y - dy) * columns + x - dx]) * (1.0f / 255);
+    }
+  }
+}
+
+std::vector<float> predict_all(Network& model, const Dataset& set) {
+  const std::size_t inputs = set.pixels_per_image();
+  std::vector<float> x(kTestBatch * inputs), probabilities(set.count() * kClasses);
+  for (std::size_t begin = 0; begin < set.count(); begin += kTestBatch) {
+    const std::size_t batch = std::min(kTestBatch, set.count() - begin);
+    for (std::size_t i = 0; i < batch; ++i) load_picture(set, begin + i, 0, 0, x.data() + i * inputs);
+    model.predict(x.data(), batch, probabilities.data() + begin * kClasses);
+  }
+  return probabilities;
+}
+
+std::unique_ptr<Network> make_network(const TrainOptions& o, std::size_t rows, std::size_t columns,
+                                      std::size_t max_batch) {
+  if (o.model == "mlp") {
+    return std::make_unique<Mlp>(rows * columns, o.hidden, kClasses, max_batch, o.seed, o.threads);
+  }
+  return std::make_unique<Cnn>(rows, columns, kClasses, max_batch, o.seed, o.threads);
+}
 
 void check_pictures(const TrainOptions& o, const Dataset& set) {
   if (o.model == "mlp") return;
@@ -114,79 +211,68 @@ std::string network_layers(const TrainOptions& o) {
                "fully connected, softmax cross-entropy";
 }
 
-TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& progress,
-                  const std::atomic<bool>* stop) {
-  const Dataset& set = data.train;
-  const std::size_t inputs = set.pixels_per_image(), count = set.count();
-  const std::size_t batch_size = std::min(options.batch, count);
-  const std::unique_ptr<Network> network = make_network(options, set, std::max(batch_size, kTestBatch));
-  Network& model = *network;
+void check_start(const TrainOptions& options, const TrainFiles& files, const Dataset& set) {
+  if (files.resume || !files.load.empty()) Run(options, files, set);
+}
 
+TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& progress, const std::atomic<bool>* stop,
+                  const TrainFiles& files) {
+  const Dataset& set = data.train;
+  Run run(options, files, set);
+  const std::size_t count = run.count;
   TrainResult result;
   result.threads = options.threads != 0 ? options.threads : BNNSExtGetNumThreads();
-  result.weight_count = model.weights().size();
-  const std::size_t steps_per_epoch = (count + batch_size - 1) / batch_size;
-  const std::size_t steps = options.epochs * steps_per_epoch;
-  result.step_loss.reserve(steps);
+  result.weight_count = run.network->weights().size();
+  run.state.step_loss.reserve(run.steps());
 
   std::vector<std::uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0u);
-  std::vector<float> x(batch_size * inputs), labels(batch_size * kClasses);
-  ProgressState state{.epochs = options.epochs, .digits_all = options.epochs * count};
+  // Every epoch shuffles the order of the one before.
+  for (std::size_t e = 0; e < run.epoch(); ++e) Prng(options.seed, kOrderStream, e).shuffle(order);
+  std::vector<float> x(run.batch_size * set.pixels_per_image()), labels(run.batch_size * kClasses);
+  ProgressState state{.epochs = options.epochs,
+                      .digits_done = run.digits_done(),
+                      .digits_all = options.epochs * count,
+                      .digits_before = run.digits_done()};
+  if (!run.state.epochs.empty()) state.test_accuracy = run.state.epochs.back().test_accuracy;
+  result.epochs = run.state.epochs;
   std::vector<float> probabilities;
   double step_seconds = 0;
   const auto start = Clock::now();
 
-  for (std::size_t epoch = 0; epoch < options.epochs && !result.interrupted; ++epoch) {
-    Prng(options.seed, kOrderStream, epoch).shuffle(order);
-    Prng shifts(options.seed, kShiftStream, epoch);
-    double loss_sum = 0;
-    std::size_t right = 0, seen = 0;
-    state.epoch = epoch + 1;
+  while (!run.finished() && !result.interrupted) {
+    Epoch epoch(run, order);
+    state.epoch = run.epoch() + 1;
     const auto epoch_start = Clock::now();
-    while (seen < count && !result.interrupted) {
-      const std::size_t batch = std::min(batch_size, count - seen);
-      std::fill(labels.begin(), labels.end(), 0.0f);
-      const auto span = static_cast<std::uint32_t>(2 * options.shift + 1);
-      for (std::size_t i = 0; i < batch; ++i) {
-        const std::size_t pick = order[seen + i];
-        const int dx = static_cast<int>(shifts.below(span)) - static_cast<int>(options.shift);
-        const int dy = static_cast<int>(shifts.below(span)) - static_cast<int>(options.shift);
-        load_picture(set, pick, dx, dy, x.data() + i * inputs);
-        labels[i * kClasses + set.labels[pick]] = 1.0f;
-      }
-      const double left = 1.0 - static_cast<double>(result.step_loss.size()) / static_cast<double>(steps);
-      const float rate = static_cast<float>(options.learning_rate * left);
-      const float loss = model.train_step(x.data(), labels.data(), batch, rate);
-      if (!std::isfinite(loss)) {
-        throw std::runtime_error(format("the loss is %g at step %zu: try a smaller --lr than %g",
-                                        static_cast<double>(loss), result.step_loss.size() + 1,
-                                        static_cast<double>(options.learning_rate)));
-      }
-      for (std::size_t i = 0; i < batch; ++i) {
-        right += index_of_largest(&model.scores()[i * kClasses]) == set.labels[order[seen + i]] ? 1 : 0;
-      }
-      result.step_loss.push_back(loss);
-      loss_sum += static_cast<double>(loss) * static_cast<double>(batch);
-      seen += batch;
-      state.digits_done += batch;
+    while (epoch.seen < count && !result.interrupted) {
+      state.digits_done += step(run, epoch, set, x, labels);
       state.seconds = step_seconds + seconds_since(epoch_start);
-      state.loss = loss_sum / static_cast<double>(seen);
-      state.accuracy = static_cast<double>(right) / static_cast<double>(seen);
+      state.loss = epoch.loss_sum / static_cast<double>(epoch.seen);
+      state.accuracy = static_cast<double>(epoch.right) / static_cast<double>(epoch.seen);
       progress.update(state);
       result.interrupted = stop != nullptr && stop->load(std::memory_order_relaxed);
     }
     if (result.interrupted) state.digits_all = state.digits_done;
     step_seconds += seconds_since(epoch_start);
-    probabilities = predict_all(model, data.test);
+    probabilities = predict_all(*run.network, data.test);
     state.test_accuracy = accuracy_of(probabilities, data.test);
     result.epochs.push_back({state.loss, state.accuracy, state.test_accuracy});
     progress.end_epoch(state);
+    const bool whole = epoch.seen == count;
+    run.state.right = whole ? 0 : epoch.right;
+    if (whole) run.state.epochs = result.epochs;
+    // Said once: the next save may succeed, and the last one says for itself.
+    const std::string before = std::exchange(result.not_saved, run.save());
+    if (!result.not_saved.empty() && before.empty() && !run.finished()) {
+      progress.note("not saved  " + result.not_saved);
+    }
   }
   result.seconds = seconds_since(start);
-  result.digits_per_second = static_cast<double>(state.digits_done) / std::max(step_seconds, 1e-9);
+  result.digits_per_second =
+      static_cast<double>(state.digits_done - state.digits_before) / std::max(step_seconds, 1e-9);
+  result.step_loss = std::move(run.state.step_loss);
   judge(probabilities, data.test, result);
-  result.weights_sha256 = sha256_hex(model.weights().data(), model.weights().size_bytes());
+  result.weights_sha256 = sha256_hex(run.network->weights().data(), run.network->weights().size_bytes());
   return result;
 }
 

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -53,16 +55,40 @@ struct TrainResult {
   double digits_per_second = 0;                                         // training steps alone
   std::size_t threads = 0, weight_count = 0;
   std::string weights_sha256;
+  std::string not_saved;  // why the last save failed, or ""
 
   double test_accuracy() const { return epochs.back().test_accuracy; }
   double train_loss() const { return epochs.back().train_loss; }
 };
 
+// The files of a run; "" is none.
+struct TrainFiles {
+  std::string load;                          // weights to start from
+  std::string save;                          // written after every epoch, at Ctrl-C and at the end
+  bool resume = false;                       // go on with the run in `save`
+  std::map<std::string, std::string> texts;  // what `save` says about the run
+};
+
+class Network;
+std::unique_ptr<Network> make_network(const TrainOptions& options, std::size_t rows, std::size_t columns,
+                                      std::size_t max_batch);
+
+// Writes the picture as floats in [0, 1], moved by (dx, dy) pixels; what moves in is paper.
+void load_picture(const Dataset& set, std::size_t index, int dx, int dy, float* out);
+
+// Probabilities of all pictures, count x kClasses. The network takes kTestBatch pictures at once, or more.
+inline constexpr std::size_t kTestBatch = 256;
+std::vector<float> predict_all(Network& network, const Dataset& set);
+
+// Refuses weights or a run that the network cannot start from, with DataError: before anything is said or trained.
+void check_start(const TrainOptions& options, const TrainFiles& files, const Dataset& set);
+
 // options.epochs is not 0. Trains on data.train and evaluates on data.test after every epoch. The seed fixes the
-// weights, the order and the shifts; the number of threads changes no bit of the outcome. Throws LibraryError, or
+// weights, the order and the shifts; the number of threads changes no bit of the outcome, nor does it matter whether a
+// run was ended by Ctrl-C and resumed. Throws LibraryError, DataError for what is wrong with files, or
 // std::runtime_error where the loss stops being finite. Where *stop becomes true the step is finished, the network
 // evaluated as it is, and the result marked.
 TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& progress,
-                  const std::atomic<bool>* stop = nullptr);
+                  const std::atomic<bool>* stop = nullptr, const TrainFiles& files = {});
 
 }  // namespace bnns::tool

@@ -9,11 +9,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 
 #include "tools/bnns/digits.h"
 #include "tools/bnns/idx.h"
 #include "tools/bnns/interrupt.h"
 #include "tools/bnns/report.h"
+#include "tools/bnns/run_options.h"
 #include "tools/bnns/terminal.h"
 #include "tools/bnns/text.h"
 
@@ -30,16 +32,36 @@ DataSplit load_data(const TrainCommand& command) {
           "digits drawn by bnns, seed " + std::to_string(seed)};
 }
 
-// A report that cannot be written should be known before the training, not after it.
-void check_report_path(const std::filesystem::path& report) {
-  if (report.empty()) throw DataError("--report is empty, expected a file name (or --no-report)");
-  const std::filesystem::path folder = report.has_parent_path() ? report.parent_path() : ".";
+// A file that cannot be written should be known before the training, not after it.
+void check_output_path(const std::filesystem::path& file, bool replaced) {
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
   std::error_code error;
-  if (std::filesystem::is_directory(report, error))
-    throw DataError(report.string() + ": is a folder, expected a file name");
-  if (!std::filesystem::is_directory(folder, error)) throw DataError(report.string() + ": its folder does not exist");
-  if (access(std::filesystem::exists(report, error) ? report.c_str() : folder.c_str(), W_OK) != 0) {
-    throw DataError(report.string() + ": cannot be written here");
+  if (std::filesystem::is_directory(file, error))
+    throw DataError(file.string() + ": is a folder, expected a file name");
+  if (!std::filesystem::is_directory(folder, error)) throw DataError(file.string() + ": its folder does not exist");
+  const bool exists = std::filesystem::exists(file, error);
+  if (replaced && exists && !std::filesystem::is_regular_file(file, error)) {
+    throw DataError(file.string() + ": is no regular file, expected a file name");
+  }
+  if (access(exists && !replaced ? file.c_str() : folder.c_str(), W_OK) != 0) {
+    throw DataError(file.string() + ": cannot be written here");
+  }
+}
+
+void check_files(const TrainCommand& command) {
+  if (!command.no_report) {
+    if (command.report.empty()) throw DataError("--report is empty, expected a file name (or --no-report)");
+    check_output_path(command.report, false);
+  }
+  for (const auto& [option, file] : {std::pair("--save", &command.save), std::pair("--load", &command.load)}) {
+    if (command.given.count(option) != 0 && file->empty()) {
+      throw DataError(std::string(option) + " is empty, expected a file name");
+    }
+  }
+  if (!command.save.empty()) check_output_path(command.save, true);
+  if (command.resume && command.save.empty()) throw DataError("--resume is for --save FILE, the run to go on with");
+  if (command.given.count("--data") != 0 && command.data.empty()) {
+    throw DataError("--data is empty, expected a folder with IDX files");
   }
 }
 
@@ -72,6 +94,8 @@ std::string json_text(const TrainCommand& command, const DataSplit& data, const 
   out["seed"] = command.options.seed;
   out["isa"] = BNNSExtGetISA();
   out["version"] = BNNSExtVersion();
+  const bool saved = !command.save.empty() && result.not_saved.empty();
+  out["saved"] = saved ? nlohmann::ordered_json(command.save) : nlohmann::ordered_json();
   out["report"] = reported ? nlohmann::ordered_json(command.report) : nlohmann::ordered_json();
   auto losses = nlohmann::ordered_json::array(), accuracies = nlohmann::ordered_json::array();
   for (const EpochFigures& e : result.epochs) {
@@ -94,34 +118,53 @@ void print_result(const TrainCommand& command, const DataSplit& data, const Trai
   }
   line("accuracy   " + percent(result.test_accuracy()) + " on held-out digits (" +
        grouped(total - result.mistakes.size()) + " of " + grouped(total) + "), trained in " + duration(result.seconds));
-  if (!reported) return;
-  const std::string file = std::filesystem::absolute(command.report).lexically_normal().string();
-  const bool fits = columns == 0 || file.size() + kNoteIndent <= columns;
-  line("report     " + (fits ? file : command.report));
+  const auto file_line = [&](const char* what, const std::string& given) {
+    const std::string file = std::filesystem::absolute(given).lexically_normal().string();
+    const bool fits = columns == 0 || file.size() + kNoteIndent <= columns;
+    line(what + (fits ? file : given));
+  };
+  if (!command.save.empty() && result.not_saved.empty()) {
+    file_line("saved      ", command.save);
+    if (result.interrupted) line("           bnns train --save FILE --resume goes on from there");
+  }
+  if (reported) file_line("report     ", command.report);
 }
 
 }  // namespace
 
-int run_train(const TrainCommand& command) {
-  if (!command.no_report) check_report_path(command.report);
+int run_train(TrainCommand command) {
+  check_files(command);
+  adopt_options(command);
+  TrainOptions& options = command.options;
+  if (options.epochs == 0) options.epochs = default_epochs(options.model);
+  if (options.model != "mlp" && command.given.count("--hidden") != 0) {
+    throw DataError("--hidden is for --model mlp (see bnns train --help)");
+  }
   Progress progress(command.json ? stderr : stdout, command.quiet);
   const DataSplit data = load_data(command);
-  check_pictures(command.options, data.train);
+  check_pictures(options, data.train);
+  if (command.resume) check_same_digits(command, data);
+  TrainFiles files{command.load, command.save, command.resume, {}};
+  check_start(options, files, data.train);
   progress.note("data       " + data.source + ": " + grouped(data.train.count()) + " to train on, " +
                 grouped(data.test.count()) + " held out");
-  const std::size_t threads = command.options.threads != 0 ? command.options.threads : BNNSExtGetNumThreads();
-  progress.note(format("network    %s, Adam, batch %zu; %zu thread%s, %s",
-                       network_name(command.options, data.train).c_str(), command.options.batch, threads,
-                       threads == 1 ? "" : "s", BNNSExtGetISA()));
+  const std::size_t threads = options.threads != 0 ? options.threads : BNNSExtGetNumThreads();
+  progress.note(format("network    %s, Adam, batch %zu; %zu thread%s, %s", network_name(options, data.train).c_str(),
+                       options.batch, threads, threads == 1 ? "" : "s", BNNSExtGetISA()));
+  if (command.resume || !command.load.empty()) {
+    progress.note("from       " + (command.resume ? command.save + ", the run goes on" : command.load));
+  }
   if (lost_output() != 0) return 1;  // main says why; a training that nobody can read of is not begun
+  if (!command.save.empty()) files.texts = run_texts(command, data);
   const InterruptGuard guard;
-  const TrainResult result = train(command.options, data, progress, &guard.interrupted());
+  const TrainResult result = train(options, data, progress, &guard.interrupted(), files);
 
   std::string why_not;
-  if (!command.no_report) why_not = write_report(command.report, report_html(command.options, data, result));
+  if (!command.no_report) why_not = write_report(command.report, report_html(options, data, result));
   const bool reported = !command.no_report && why_not.empty();
   if (!command.json || !command.quiet) print_result(command, data, result, reported);
   if (command.json) put(stdout, json_text(command, data, result, reported));
+  if (!result.not_saved.empty()) throw std::runtime_error(result.not_saved);
   if (!why_not.empty()) throw std::runtime_error(why_not);
   return result.interrupted ? kInterrupted : 0;
 }

@@ -2,22 +2,28 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <string>
 
 #include "tools/bnns/train.h"
 
 namespace bnns::tool {
 
+inline constexpr std::size_t kMaxHidden = 16384;
+
 struct TrainCommand {
   TrainOptions options;
+  std::set<std::string> given;  // the options that the user gave, "--batch"
+  std::string load, save;       // files of weights; "": none
+  bool resume = false;
   std::string data;
   std::size_t train_size = 20000, test_size = 4000;
   std::string report = "bnns-report.html";
   bool no_report = false, json = false, quiet = false;
 };
 
-// The process's exit code: 0, 1 where the report could not be written, 130 where Ctrl-C ended the training. Throws
-// DataError for what is wrong with options or data, before anything is trained.
-int run_train(const TrainCommand& command);
+// The process's exit code: 0, 1 where report or weights could not be written, 130 where Ctrl-C ended the training.
+// Throws DataError for what is wrong with options or data, before anything is trained.
+int run_train(TrainCommand command);
 
 }  // namespace bnns::tool
