@@ -1,4 +1,5 @@
-"""The README's programs, compiled by the line that each has at its top, print what the line below it says.
+"""The programs of the README and of docs/saving.md, compiled by the line that each has at its top, print what the line
+below it says.
 
 Usage: readme_test.py FOLDER_OF_THE_LIBRARY C_COMPILER CXX_COMPILER
 """
@@ -11,9 +12,11 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 library, compilers = os.path.abspath(sys.argv[1]), {"cc": sys.argv[2], "c++": sys.argv[3]}
-readme = (ROOT / "README.md").read_text(encoding="utf-8")
-programs = re.findall(r"^```(cpp|c)\n(.*?)^```$", readme, re.M | re.S)
-assert sorted(language for language, _ in programs) == ["c", "cpp"], [language for language, _ in programs]
+programs = []
+for document in ("README.md", "docs/saving.md"):
+    found = re.findall(r"^```(cpp|c)\n(.*?)^```$", (ROOT / document).read_text(encoding="utf-8"), re.M | re.S)
+    assert sorted(language for language, _ in found) == ["c", "cpp"], (document, [language for language, _ in found])
+    programs += found
 
 # The library as it is in the build folder, instead of an installed one.
 environment = {**os.environ, "CPATH": str(ROOT / "include"), "LIBRARY_PATH": library, "LD_LIBRARY_PATH": library}
@@ -31,5 +34,5 @@ for language, program in programs:
         done = subprocess.run([binary], cwd=folder, env=environment, capture_output=True, text=True, check=False)
     print(command, "->", done.stdout.strip())
     assert done.returncode == 0, f"{binary}: exit code {done.returncode}: {done.stderr}"
-    assert done.stdout == prints.group(1) + "\n", f"{done.stdout!r}, but the README says {prints.group(1)!r}"
+    assert done.stdout == prints.group(1) + "\n", f"{done.stdout!r}, but the document says {prints.group(1)!r}"
     assert done.stderr == "", done.stderr
