@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import enum
 from typing import Any, Sequence, Union
 
@@ -11,6 +12,8 @@ from ._core import Activation, Array, FilterParameters
 #: Reads weights, bias, beta and gamma where the caller keeps them, so that an optimizer's steps take effect.
 use_client_pointer = FilterParameters(use_client_pointer=True)
 default_parameters = FilterParameters()
+
+copyreg.pickle(Activation, lambda a: (Activation, (a.function, a.alpha, a.beta)))  # models are copied and pickled
 
 #: What calls take: NumPy, PyTorch (CPU), DLPack, buffers, or an Array made from one.
 ArrayLike = Any

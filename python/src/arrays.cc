@@ -109,7 +109,8 @@ void refused(const std::string& where) {
 }
 
 BNNSDataType data_type(nb::handle name) {
-  const std::string given = text(nb::hasattr(name, "name") ? nb::object(name.attr("name")) : nb::borrow(name));
+  const char* attribute = nb::hasattr(name, "name") ? "name" : nb::hasattr(name, "__name__") ? "__name__" : nullptr;
+  const std::string given = text(attribute ? nb::object(name.attr(attribute)) : nb::borrow(name));
   const std::string plain = given.rfind("torch.", 0) == 0 ? given.substr(6) : given;
   for (const TypeName& t : kTypes) {
     if (plain == t.name) return t.type;
@@ -147,7 +148,7 @@ Array make_array(nb::handle object, const char* where, const char* label) {
     a.hold = nb::ndarray<>(readable.handle());
   } else {
     refuse(where, std::string(label) + " is " + text(nb::borrow(object.type()).attr("__name__")) +
-                      ", expected an array in CPU memory (NumPy, PyTorch without requires_grad, DLPack or a buffer)");
+                      ", expected an array in CPU memory (NumPy, PyTorch, DLPack or a buffer)");
   }
   a.owner = nb::borrow(object);
   if (half) {
