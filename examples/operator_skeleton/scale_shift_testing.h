@@ -7,13 +7,25 @@
 
 #include "examples/operator_skeleton/scale_shift_ext.h"
 #include "examples/operator_skeleton/scale_shift_ref.h"
+#include "src/core/implementation.h"
 #include "tests/support/layers.h"
 
 namespace bnns::testing {
 
 struct ScaleShiftResults {
   std::vector<float> y, dx, da, db;
+  std::string forward, backward;  // the algorithms that ran
 };
+
+// The algorithms of a call.
+template <class Call>
+std::string name_of(Call&& call) {
+  const CallRecord record;
+  call();
+  char text[128];
+  record.join(text, sizeof text);
+  return text;
+}
 
 // Dense f32 images.
 struct ScaleShiftCase {
@@ -63,13 +75,17 @@ struct ScaleShiftCase {
     dx_desc.data = dxs.data(), dy_desc.data = dys.data();
     BNNSNDArrayDescriptor da_desc = vector_descriptor(channels, das.data()),
                           db_desc = vector_descriptor(channels, dbs.data());
-    EXPECT_EQ(BNNSFilterApplyBatch(filter.get(), batch, xs.data(), 0, ys.data(), 0), 0) << BNNSExtLastError();
-    EXPECT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), batch, xs.data(), 0, &dx_desc, 0, nullptr, 0, &dy_desc, 0,
-                                           &da_desc, &db_desc),
-              0)
-        << BNNSExtLastError();
+    const std::string forward = name_of([&] {
+      EXPECT_EQ(BNNSFilterApplyBatch(filter.get(), batch, xs.data(), 0, ys.data(), 0), 0) << BNNSExtLastError();
+    });
+    const std::string backward = name_of([&] {
+      EXPECT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), batch, xs.data(), 0, &dx_desc, 0, nullptr, 0, &dy_desc, 0,
+                                             &da_desc, &db_desc),
+                0)
+          << BNNSExtLastError();
+    });
     const auto copy = [](Guarded<float>& from) { return std::vector<float>(from.data(), from.data() + from.size()); };
-    return {copy(ys), copy(dxs), copy(das), copy(dbs)};
+    return {copy(ys), copy(dxs), copy(das), copy(dbs), forward, backward};
   }
 
   // rounding: 0 for integers, else 1 for the bounds of README.md.

@@ -62,6 +62,10 @@ with tempfile.TemporaryDirectory() as folder:
                  "include/bnns/bnns.hpp", "examples/CMakeLists.txt"):
         if "square_shift" not in (copy / name).read_text(encoding="utf-8"):
             faults.append(f"the commands did not reach the list in {name}")
+    # What is asked of every operator: tables forced by tests and shown by READMEs, includes that point one way.
+    for words in (["tests/docs/implementations_test.py", copy], ["scripts/check-includes", "--root", copy]):
+        done = subprocess.run([sys.executable, "-B", ROOT / words[0], *words[1:]], capture_output=True, text=True, check=False)
+        faults += [f"{words[0]}: {line}" for line in (done.stdout + done.stderr).splitlines() if "square_shift" in line]
     sources = [path for path in made if path.suffix == ".cc" and not re.search(r"_(simd|test)\.cc$", path.name)]
     sources.append(copy / "src/filter/filter.cc")
     for source in sources:
