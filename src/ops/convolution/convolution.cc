@@ -1,3 +1,5 @@
+// The checks of BNNSLayerParametersConvolution, and the layouts of weights.
+
 #include "src/ops/convolution/convolution.h"
 
 #include <algorithm>
@@ -91,8 +93,8 @@ ConvolutionAxis make_axis(const ConvolutionProblem& p, const AxisNames& names, s
   if (have > kLargestAxis) {
     fail_invalid("%s: %s: %zu pixels with padding, expected at most %zu", p.op(), names.axis, have, kLargestAxis);
   }
-  *unread = have - need >= a.stride ? have - need : 0;  // room for another window
-  // A step that is never made could be any number; 1 asks for no room between windows or taps.
+  *unread = have - need >= a.stride ? have - need : 0;  // space for another window
+  // A step that is never made could be any number; 1 needs no space between windows or taps.
   if (a.small == 1) a.stride = 1;
   if (a.kernel == 1) a.dilation = 1;
   return a;
@@ -100,9 +102,9 @@ ConvolutionAxis make_axis(const ConvolutionProblem& p, const AxisNames& names, s
 
 }  // namespace
 
-Tensor dense_image(const Tensor& like) {
+Tensor dense_image(const Tensor& like, BNNSDataType type) {
   Tensor t = like;
-  t.type = BNNSDataTypeFloat32;
+  t.type = type;
   t.stride[0] = 1, t.stride[1] = t.size[0], t.stride[2] = t.size[0] * t.size[1];
   t.span = t.count, t.dense = true;
   return t;
@@ -175,8 +177,12 @@ ConvolutionProblem make_convolution_problem(const BNNSLayerParametersConvolution
   return p;
 }
 
+bool is_strided(const Tensor& w) {
+  return w.layout != BNNSDataLayoutConvolutionWeightsOIHW_Pack32;
+}
+
 bool is_f32_in_place(const Tensor& w) {
-  return w.type == BNNSDataTypeFloat32 && w.layout != BNNSDataLayoutConvolutionWeightsOIHW_Pack32;
+  return w.type == BNNSDataTypeFloat32 && is_strided(w);
 }
 
 bool is_ordered(const Tensor& w) {
@@ -206,6 +212,11 @@ size_t weight_strides(const ConvolutionProblem& p, const Tensor& w, WeightStride
   s.large = p.transposed ? o : i;
   *strides = s;
   return first;
+}
+
+size_t strided_offset(const ConvolutionProblem& p, Tensor w, WeightStrides* strides) {
+  w.type = BNNSDataTypeFloat32;
+  return weight_strides(p, w, strides);
 }
 
 size_t weight_offset(const Tensor& w, size_t o, size_t i, size_t ky, size_t kx) {

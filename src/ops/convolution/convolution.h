@@ -14,9 +14,8 @@
 #include "src/core/parallel.h"
 #include "src/engine/activation/activation.h"
 #include "src/filter/filter.h"
-#include "src/ops/convolution/common/patch_map.h"
-#include "src/ops/convolution/gemm/dw.h"
-#include "src/ops/convolution/gemm/patches.h"
+#include "src/ops/convolution/common/problem.h"
+#include "src/ops/convolution/common/weights.h"
 #include "src/tensor/saturation.h"
 #include "src/tensor/tensor.h"
 
@@ -36,8 +35,8 @@ struct ConvolutionProblem {
   std::string text() const;  // "convolution f32 3x224x224 > 64x112x112 k7x7 s2 p3 relu"
 };
 
-// An image of the same extents, dense f32.
-Tensor dense_image(const Tensor& like);
+// An image of the same extents, dense.
+Tensor dense_image(const Tensor& like, BNNSDataType type = BNNSDataTypeFloat32);
 
 // Every check of BNNSLayerParametersConvolution.
 ConvolutionProblem make_convolution_problem(const BNNSLayerParametersConvolution* layer, bool transposed);
@@ -48,8 +47,14 @@ size_t weight_offset(const Tensor& w, size_t o, size_t i, size_t ky, size_t kx);
 // Whether the maps can use a weight tensor as it lies: f32 in a layout with constant strides.
 bool is_f32_in_place(const Tensor& w);
 
+// Whether a weight tensor's layout has constant strides.
+bool is_strided(const Tensor& w);
+
 // Strides of such a tensor, else of a dense (O, I / groups, kh, kw); returns the offset of W(0, 0, 0, 0).
 size_t weight_strides(const ConvolutionProblem& p, const Tensor& w, WeightStrides* strides);
+
+// The same for a tensor of any type where is_strided.
+size_t strided_offset(const ConvolutionProblem& p, Tensor w, WeightStrides* strides);
 
 // Floats whose elements, in the tensor's own order, are those of the dense (O, I / groups, kh, kw).
 bool is_ordered(const Tensor& w);
@@ -85,6 +90,7 @@ class ConvolutionFilter final : public Filter {
     forward(batch, in, in_stride, out, out_stride, nullptr);
   }
   void backward(const BackwardCall& call) override;
+  const char* implementation(BNNSExtPass pass, size_t batch) const override;
   std::string text() const override { return problem_.text(); }
   const Tensor* result() const override { return &problem_.y; }
 
@@ -97,30 +103,21 @@ class ConvolutionFilter final : public Filter {
   struct Gradients;  // the checked arguments of backward
   Gradients check_backward(const BackwardCall& call) const;
 
-  // The current weights and bias as f32: in place, or converted into room.
-  size_t weight_room_floats() const;  // both
-  size_t bias_room_floats() const;
-  WeightView weights(float* room) const;
-  const float* bias(float* room) const;
-  // act(b + W X) into the target; the target's bias and activation are set by the caller. Up leases scratch phase by
-  // phase, so a call that must not fail half-way measures it first; down has it all before it writes.
-  void apply(size_t batch, const ImageSource& x, const ImageTarget& y, const WeightView& w, CallScratch& scratch);
-  void run_down(size_t batch, const ImageSource& source, const ImageTarget& target, const WeightView& w,
-                CallScratch& scratch);
-  void run_up(size_t batch, const ImageSource& source, const ImageTarget& target, const WeightView& w,
-              CallScratch& scratch);
-  void run_winograd(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels, ptrdiff_t row_stride,
-                    ptrdiff_t channel_stride, size_t batch, const ImageSource& source, const ImageTarget& target,
-                    const WeightView& w, CallScratch& scratch);
+  // The current weights and bias as f32: in place, or converted into a buffer of weight_floats.
+  size_t weight_floats() const;  // both
+  size_t bias_floats() const;
+  MapWeights weights(float* buffer) const;
+  const float* bias(float* buffer) const;
+  // A map between the layer's images, without weights.
+  PatchMap map(bool up, size_t batch, const ImageSource& source, const ImageTarget& target) const;
+  // Whether both factors of a product are bf16, multiplied as they lie: an image and the weights, or, for a dw that
+  // can be written from there, two images.
+  bool multiplies_bf16(const ImageSource& source) const;
+  static bool multiplies_bf16(const ImageSource& g, const ImageSource& x, const Tensor& dw);
   uint32_t forward_key(size_t batch, const BlockSink* sink) const;  // of what decides about scratch
-  // The same on pairs of bf16 (convolution/bf16/bf16.cc); false: not for these types, nothing done.
-  bool run_bf16(size_t batch, const ImageSource& source, const ImageTarget& target, bool up, CallScratch& scratch);
-  bool weight_gradient_bf16(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw,
-                            CallScratch& scratch);
   void weight_gradient(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw,
                        CallScratch& scratch);
   void bias_gradient(size_t batch, const ImageSource& g, const Tensor& db, CallScratch& scratch);
-  void forward_integer(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride) const;
   void softmax_rows(size_t batch, const ImageSource& linear, const ImageTarget& y, CallScratch& scratch);
 
   ConvolutionProblem problem_;

@@ -1,5 +1,6 @@
 // ConvolutionFilter::backward. With g = dY * act':
-//   dX by the map against the forward one, dW by the weight map, db = sums of g.
+//   dX by the map against the forward one, dW by the weight map (both: src/ops/convolution/implementations.h),
+//   db = sums of g.
 // g is never stored where its derivative follows from Y: the slabs compute it as they read dY. Row-wise activations and
 // those that need the pre-activation (K8) get g in scratch.
 
@@ -7,11 +8,11 @@
 
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
+#include "src/ops/convolution/bf16/bf16.h"
 #include "src/ops/convolution/convolution.h"
-#include "src/ops/convolution/depthwise/depthwise.h"
-#include "src/ops/convolution/few/few.h"
-#include "src/ops/convolution/few/lanes.h"
-#include "src/ops/convolution/winograd/dw.h"
+#include "src/ops/convolution/gemm/dw.h"
+#include "src/ops/convolution/implementations.h"
+#include "src/ops/convolution/integer.h"
 #include "src/tensor/elements.h"
 
 namespace bnns {
@@ -109,23 +110,33 @@ ConvolutionFilter::Gradients ConvolutionFilter::check_backward(const BackwardCal
   return wanted;
 }
 
+bool ConvolutionFilter::multiplies_bf16(const ImageSource& g, const ImageSource& x, const Tensor& dw) {
+  return has_pair_kernels(isa()) && is_bf16_image(g) && is_bf16_image(x) && is_strided(dw) &&
+         (dw.type == BNNSDataTypeBFloat16 || dw.type == BNNSDataTypeFloat32);
+}
+
 void ConvolutionFilter::weight_gradient(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw,
                                         CallScratch& scratch) {
-  if (weight_gradient_bf16(batch, g, x, dw, scratch)) return;
   const ConvolutionProblem& p = problem_;
-  const PatchAxis down_y = down_axis(p.map.y), down_x = down_axis(p.map.x);
+  WeightMap map = make_weight_map(p.map, batch);
+  map.small = p.transposed ? x : g, map.large = p.transposed ? g : x;
+  map.dw = &dw, map.threads = options_.n_threads;
+  map.bf16 = multiplies_bf16(g, x, dw);
+  if (map.bf16) map.first = strided_offset(p, dw, &map.strides);
+  const bool empty = batch == 0 || map.y.taps == 0 || map.x.taps == 0;
+  const WeightImplementation* entry = empty ? nullptr : &choose(kWeightGradients, map);
+  if (entry && entry->stores_dw) return entry->run(map, scratch);
+
   const bool direct = is_f32_in_place(dw);
-  const bool all_taps = down_y.taps == p.map.y.kernel && down_x.taps == p.map.x.kernel;
-  const bool empty = batch == 0 || down_y.taps == 0 || down_x.taps == 0;
-  CallScratch::Lease room(scratch, direct ? 0 : dw.count * sizeof(float));
-  WeightTarget target;
+  CallScratch::Lease buffer(scratch, direct ? 0 : dw.count * sizeof(float));
+  WeightTarget& target = map.target;
   const size_t first = weight_strides(p, dw, &target);
-  target.data = direct ? static_cast<float*>(dw.data) + first : room.as<float>();
+  target.data = direct ? static_cast<float*>(dw.data) + first : buffer.as<float>();
   target.accumulate = direct && dw.accumulate;
 
   // Weights that no pixel of the batch uses have a gradient of 0.
   if (empty && dw.accumulate) return;
-  if ((empty || !all_taps) && !scratch.measuring()) {
+  if ((empty || !map.has_all_taps()) && !scratch.measuring()) {
     if (!direct) {
       std::fill_n(target.data, dw.count, 0.0f);
     } else if (!dw.accumulate) {
@@ -134,33 +145,16 @@ void ConvolutionFilter::weight_gradient(size_t batch, const ImageSource& g, cons
       });
     }
   }
-  if (!empty) {
-    target.data +=
-        static_cast<ptrdiff_t>(down_y.kernel_first) * target.y + static_cast<ptrdiff_t>(down_x.kernel_first) * target.x;
-    const ImageSource &small = p.transposed ? x : g, &large = p.transposed ? g : x;
-    if (is_depthwise(p.map)) {
-      depthwise_weights(p.map, batch, small, large, target, scratch, options_.n_threads);
-    } else if (is_winograd_gradient(p.map, batch)) {
-      const WinogradWeightProduct product(p.map, batch, options_.n_threads);
-      CallScratch::Lease workspace(scratch, product.workspace_bytes());
-      if (!scratch.measuring()) product.run(small, large, target, workspace.data());
-    } else if (lanes_accepts_weights(p.map)) {
-      lanes_weights(p.map, batch, small, large, target, scratch, options_.n_threads);
-    } else if (few_accepts_weights(p.map)) {
-      few_weights(p.map, batch, small, large, target, scratch, options_.n_threads);
-    } else {
-      const WeightProduct product(p.map, batch, options_.n_threads);
-      CallScratch::Lease workspace(scratch, product.workspace_bytes());
-      if (!scratch.measuring()) product.run(small, large, target, workspace.data());
-    }
-  }
+  target.data +=
+      static_cast<ptrdiff_t>(map.y.kernel_first) * target.y + static_cast<ptrdiff_t>(map.x.kernel_first) * target.x;
+  if (entry) entry->run(map, scratch);
   if (direct || scratch.measuring()) return;
-  const float* value = room.as<float>();
+  const float* value = buffer.as<float>();
   if (is_ordered(dw)) {
     const Elements elements(dw);
-    return for_weight_pieces(dw.count, options_.n_threads, [&](size_t first, size_t count) {
-      if (dw.accumulate) return elements.accumulate(dw.data, first, count, value + first);
-      elements.write(dw.data, first, count, value + first);
+    return for_weight_pieces(dw.count, options_.n_threads, [&](size_t begin, size_t count) {
+      if (dw.accumulate) return elements.accumulate(dw.data, begin, count, value + begin);
+      elements.write(dw.data, begin, count, value + begin);
     });
   }
   // Other layouts and types, element by element.
@@ -174,11 +168,11 @@ void ConvolutionFilter::bias_gradient(size_t batch, const ImageSource& g, const 
   const Elements elements(db);
   const size_t width = p.y.size[0];
   const size_t threads = threads_for(options_.n_threads, p.outputs, batch * p.y.count * sizeof(float));
-  CallScratch::Lease room(scratch, (round_up(p.outputs, 16) + threads * bias_gradient_room(width)) * sizeof(float));
+  CallScratch::Lease buffer(scratch, (round_up(p.outputs, 16) + threads * bias_gradient_buffer(width)) * sizeof(float));
   if (scratch.measuring()) return;
-  float* sums = elements.direct() ? static_cast<float*>(db.data) : room.as<float>();
+  float* sums = elements.direct() ? static_cast<float*>(db.data) : buffer.as<float>();
   convolution_bias_gradient(g, batch, p.outputs, elements.direct() && db.accumulate, sums,
-                            room.as<float>() + round_up(p.outputs, 16), threads);
+                            buffer.as<float>() + round_up(p.outputs, 16), threads);
   if (elements.direct()) return;
   if (db.accumulate) {
     elements.accumulate(db.data, 0, p.outputs, sums);
@@ -191,30 +185,33 @@ void ConvolutionFilter::backward(const BackwardCall& call) {
   const ConvolutionProblem& p = problem_;
   const Gradients wanted = check_backward(call);
   const size_t batch = call.batch;
-  ScratchShelf::Lease room(scratch_, weight_room_floats() * sizeof(float));
-  const auto w = [&] { return weights(room.as<float>()); };
+  ScratchShelf::Lease buffer(scratch_, weight_floats() * sizeof(float));
+  const MapWeights w = weights(buffer.as<float>());
   const ImageSource x{&p.x, call.in, wanted.in_stride};
   ImageSource g{&wanted.dy, wanted.dy.data, wanted.dy_stride};
 
   // g in scratch, where a slab cannot make it.
   const bool own_g = batch > 0 && (wanted.recompute || p.activation.is_rowwise());
   const Tensor g_tensor = dense_image(p.y);
-  ScratchShelf::Lease g_room(scratch_, own_g ? batch_bytes(batch, g_tensor.count, g_tensor, p.op(), "out_stride") : 0);
+  ScratchShelf::Lease g_buffer(scratch_,
+                               own_g ? batch_bytes(batch, g_tensor.count, g_tensor, p.op(), "out_stride") : 0);
   if (own_g) {
     if (wanted.recompute) {
-      ImageTarget linear{&g_tensor, g_room.data(), p.y.count};
-      linear.bias = bias(room.as<float>());
+      ImageTarget linear{&g_tensor, g_buffer.data(), p.y.count};
+      linear.bias = bias(buffer.as<float>());
       CallScratch scratch(scratch_);  // nothing but scratch is written
-      apply(batch, x, linear, w(), scratch);
+      PatchMap forward = map(p.transposed, batch, x, linear);
+      forward.weights = &w;
+      run_map(forward, scratch);
     }
     const size_t width = p.y.size[0], rows = batch * p.outputs * p.y.size[1];
     const size_t threads = threads_for(options_.n_threads, rows, batch * p.y.count * sizeof(float));
-    ScratchShelf::Lease row_room(scratch_, threads * 4 * width * sizeof(float));
+    ScratchShelf::Lease row_buffer(scratch_, threads * 4 * width * sizeof(float));
     const ImageSource y{&p.y, call.out, wanted.out_stride};
     parallel_for(rows, threads, [&](size_t task, size_t worker) {
       const size_t row = task % p.y.size[1], c = task / p.y.size[1] % p.outputs, n = task / p.y.size[1] / p.outputs;
-      float* own = row_room.as<float>() + worker * 4 * width;
-      float* to = g_room.as<float>() + task * width;
+      float* own = row_buffer.as<float>() + worker * 4 * width;
+      float* to = g_buffer.as<float>() + task * width;
       const float* upstream = g.row(n, c, row, 0, width, own);
       if (wanted.recompute) {
         activation_backward_from_input(p.activation, to, upstream, to, width);
@@ -222,7 +219,7 @@ void ConvolutionFilter::backward(const BackwardCall& call) {
         activation_backward_from_output(p.activation, y.row(n, c, row, 0, width, own + 2 * width), upstream, to, width);
       }
     });
-    g = {&g_tensor, g_room.data(), p.y.count};
+    g = {&g_tensor, g_buffer.data(), p.y.count};
   } else if (batch > 0 && !p.activation.is_identity()) {
     g.activation = as_stored(p.activation, p.y.type);
     g.y_tensor = &p.y, g.y = call.out, g.y_batch_stride = wanted.out_stride;
@@ -236,10 +233,29 @@ void ConvolutionFilter::backward(const BackwardCall& call) {
     if (call.bias_delta) bias_gradient(batch, g, wanted.db, scratch);
     if (call.in_delta && batch > 0) {
       const ImageTarget dx{&wanted.dx, wanted.dx.data, wanted.dx_stride, wanted.dx.accumulate};
-      if (run_bf16(batch, g, dx, !p.transposed, scratch)) return;
-      p.transposed ? run_down(batch, g, dx, w(), scratch) : run_up(batch, g, dx, w(), scratch);
+      PatchMap back = map(!p.transposed, batch, g, dx);
+      back.weights = &w, back.bf16 = multiplies_bf16(g);
+      run_map(back, scratch);
     }
   });
+}
+
+const char* ConvolutionFilter::implementation(BNNSExtPass pass, size_t batch) const {
+  batch = std::max<size_t>(batch, 1);
+  const Tensor x = dense_image(problem_.x, problem_.x.type), y = dense_image(problem_.y, problem_.y.type);
+  const bool forward = pass == BNNSExtPassForward;
+  ImageSource from{forward ? &x : &y};
+  if (!forward && !problem_.activation.is_identity()) from.activation = problem_.activation;
+  if (pass == BNNSExtPassWeightsGradient) {
+    WeightMap p = make_weight_map(problem_.map, batch);
+    p.bf16 = multiplies_bf16(from, {&x}, problem_.w);
+    return find(kWeightGradients, p).name;
+  }
+  PatchMap p = map(problem_.transposed == forward, batch, from, {forward ? &y : &x});
+  const IntegerLayer layer;
+  if (problem_.integer) p.integer = &layer;
+  p.bf16 = multiplies_bf16(from) && !(forward && problem_.activation.is_rowwise());
+  return find_map(p).name;
 }
 
 }  // namespace bnns

@@ -10,6 +10,7 @@
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
 #include "src/ops/convolution/bf16/bf16.h"
+#include "src/ops/convolution/common/weights.h"
 
 namespace bnns {
 namespace {
@@ -38,8 +39,9 @@ size_t pass_blocks(size_t taps) {
 
 // Pairs fill their steps, and pixels their tiles, by half or better; the slab of a pass and of one tile is no larger
 // than slabs are elsewhere, however far apart the taps.
-bool PairStepProduct::accepts(const PatchAxis& y, const PatchAxis& x, size_t channels) {
-  const size_t pairs = pairs_of(channels), taps = y.taps * x.taps;
+bool PairStepProduct::accepts(const PatchMap& p) {
+  const PatchAxis &y = p.y, &x = p.x;
+  const size_t pairs = pairs_of(p.channels), taps = p.taps();
   const bool single = taps == 1 && y.step == 1 && x.step == 1;  // panels without a slab are better
   if (single || taps > kSteps || 2 * pairs < round_up(pairs, kSide)) return false;
   if (2 * x.pixels * std::min<size_t>(y.pixels, 4) < kSide) return false;
@@ -47,21 +49,31 @@ bool PairStepProduct::accepts(const PatchAxis& y, const PatchAxis& x, size_t cha
   return slab_floats(y, x, tile, 1) <= kSlabFloats / (pass_blocks(taps) * kSide);
 }
 
-PairStepProduct::PairStepProduct(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
-                                 const Bf16Weights& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride,
-                                 size_t batch, const ImageTarget& target, PairStepsKernel kernel, size_t threads)
-    : y_(y),
-      x_(x),
-      groups_(groups),
-      rows_(rows),
-      channels_(channels),
+bool accepts_bf16_amx(const PatchMap& p) {
+  return p.bf16 && p.has_taps() && !p.target.sink && pair_steps_kernel(isa()) && PairStepProduct::accepts(p);
+}
+
+void run_bf16_amx(const PatchMap& p, CallScratch& scratch) {
+  const PairStepProduct product(p, p.weights->bf16(), pair_steps_kernel(Isa::amx));
+  CallScratch::Lease workspace(scratch, product.workspace_bytes());
+  if (!scratch.measuring()) product.run(p.source, workspace.data());
+}
+
+PairStepProduct::PairStepProduct(const PatchMap& p, const Bf16Weights& weights, PairStepsKernel kernel)
+    : y_(p.y),
+      x_(p.x),
+      groups_(p.groups()),
+      rows_(p.rows),
+      channels_(p.channels),
       weights_(weights),
-      row_stride_(row_stride),
-      channel_stride_(channel_stride),
-      target_(target),
+      row_stride_(p.row_stride(weights)),
+      channel_stride_(p.channel_stride(weights)),
+      target_(p.target),
       kernel_(kernel),
-      taps_(y.taps * x.taps),
-      pairs_(pairs_of(channels)) {
+      taps_(p.taps()),
+      pairs_(pairs_of(p.channels)) {
+  const PatchAxis &y = y_, &x = x_;
+  const size_t groups = groups_, rows = rows_, batch = p.batch;
   const size_t blocks_of_pairs = div_up(pairs_, kSide);
   passes_ = div_up(blocks_of_pairs, pass_blocks(taps_));
   pass_pairs_ = div_up(blocks_of_pairs, passes_) * kSide;
@@ -77,7 +89,7 @@ PairStepProduct::PairStepProduct(const PatchAxis& y, const PatchAxis& x, size_t 
   slab_floats_ = largest.slab_floats;
   c_stride_ = (pixels_.samples * largest.sample_c / kSide | 1) * kSide;
   const size_t blocks = pixels_.count(), work = groups * rows * pairs_ * taps_ * y.pixels * x.pixels * batch;
-  threads_ = threads_for(threads, groups * blocks * tiles_, work / 8);
+  threads_ = threads_for(p.threads, groups * blocks * tiles_, work / 8);
   row_blocks_ = div_up(tiles_ * kTileRows * c_stride_, kStagedFloats);
   if (threads_ > 1) row_blocks_ = std::max(row_blocks_, div_up(2 * threads_, groups * blocks));
   tiles_per_task_ = div_up(tiles_, std::min(tiles_, row_blocks_));
@@ -145,13 +157,13 @@ void PairStepProduct::run_task(const ImageSource& source, size_t task, const flo
   const size_t group = task / row_blocks_ / blocks, tile0 = part * tiles_per_task_, row0 = tile0 * kTileRows;
   const PixelBlock block = pixels_.at(index);
   const Layout l = layout(block);
-  float *room = scratch, *staged = room + slab_floats_;
+  float *buffer = scratch, *staged = buffer + slab_floats_;
 
   ptrdiff_t offsets[kSteps];
   PairSteps g;
   g.rows = std::min(rows_ - row0, tiles_per_task_ * kTileRows);
   g.a_tile_stride = a_tile_;
-  g.b = room, g.b_stride = l.slab.channel_stride;
+  g.b = buffer, g.b_stride = l.slab.channel_stride;
   g.offsets = offsets;
   g.samples = block.samples(), g.lines = l.lines, g.columns = l.columns;
   g.sample_b = l.slab.sample_stride, g.sample_c = l.sample_c;
@@ -160,11 +172,11 @@ void PairStepProduct::run_task(const ImageSource& source, size_t task, const flo
   for (size_t pass = 0; pass < passes_; ++pass) {
     const size_t begin = pass * pass_pairs_, pairs = std::min(pass_pairs_, pairs_ - begin);
     fill_word_slab(source, y_, x_, block, {group * channels_, channels_, begin, begin + pairs}, l.slab, pass == 0,
-                   room);
+                   buffer);
     // Pairs that fill up the last step: their weights are zero, and no infinity of another pass may meet them.
     const size_t slots = round_up(pairs, kSide), stride = l.slab.channel_stride;
     for (size_t n = 0; n < block.samples() && slots > pairs; ++n) {
-      std::fill_n(room + n * l.slab.sample_stride + pairs * stride, (slots - pairs) * stride, 0.0f);
+      std::fill_n(buffer + n * l.slab.sample_stride + pairs * stride, (slots - pairs) * stride, 0.0f);
     }
     g.steps = slots / kSide * taps_;
     for (size_t s = 0; s < g.steps; ++s) {
@@ -180,7 +192,7 @@ void PairStepProduct::run_task(const ImageSource& source, size_t task, const flo
   for (size_t r = 0; r < g.rows; ++r) finish(block, l, group * rows_ + row0 + r, staged + r * c_stride_);
 }
 
-// Bias and activation on one channel of a finished block, then its way to the target.
+// Bias and activation on one channel of a finished block, then to the target.
 void PairStepProduct::finish(const PixelBlock& block, const Layout& l, size_t channel, float* values) const {
   if (target_.bias || !target_.activation.is_identity()) {
     for (size_t line = 0; line < block.samples() * l.lines; ++line) {

@@ -31,14 +31,27 @@ void fetch(const Ahead& ahead) {
 
 }  // namespace
 
-bool PairWeightSteps::accepts(const ConvolutionMap& m) {
+bool accepts_bf16_amx_dw(const WeightMap& p) {
+  return p.bf16 && p.has_all_taps() && pair_steps_kernel(isa()) && PairWeightSteps::accepts(p);
+}
+
+void run_bf16_amx_dw(const WeightMap& p, CallScratch& scratch) {
+  const PairWeightSteps product(p, pair_steps_kernel(Isa::amx));
+  CallScratch::Lease workspace(scratch, product.workspace_bytes());
+  if (!scratch.measuring()) product.run(p.small, p.large, Bf16WeightTarget(p), workspace.data());
+}
+
+bool PairWeightSteps::accepts(const WeightMap& p) {
+  const ConvolutionMap& m = p.map;
   const size_t taps = m.y.kernel * m.x.kernel;
   return m.y.stride == 1 && m.x.stride == 1 && taps > 1 && taps <= kTaps && m.x.kernel <= kCopies &&
          (m.y.kernel - 1) * m.y.dilation <= kReach && m.small_channels >= kSide && m.large_channels >= kSide;
 }
 
-PairWeightSteps::PairWeightSteps(const ConvolutionMap& map, size_t batch, PairStepsKernel kernel, size_t threads)
-    : map_(map), y_(down_axis(map.y)), x_(down_axis(map.x)), kernel_(kernel) {
+PairWeightSteps::PairWeightSteps(const WeightMap& p, PairStepsKernel kernel)
+    : map_(p.map), y_(p.y), x_(p.x), kernel_(kernel) {
+  const ConvolutionMap& map = map_;
+  const size_t batch = p.batch;
   const size_t taps = y_.taps * x_.taps;
   pixels_ = make_pixel_blocks(y_, x_, batch, kPixels, 2 * kSide, false, kSlabFloats / kColumns);
   pixels_.samples = std::min(pixels_.samples, div_up(kPixels, 2 * kSide));
@@ -61,7 +74,7 @@ PairWeightSteps::PairWeightSteps(const ConvolutionMap& map, size_t batch, PairSt
   const size_t blocks = map.groups * row_blocks_ * column_blocks_;
   const size_t work = map.groups * map.large_channels * taps * map.small_channels * y_.pixels * x_.pixels * batch;
   slices_ = weight_slices(blocks, pixels_.count(), c_floats_, work, kSliceWork);
-  threads_ = threads_for(threads, blocks * slices_, work / 16);
+  threads_ = threads_for(p.threads, blocks * slices_, work / 16);
   slice_floats_ = slices_ > 1 ? slices_ * blocks * c_floats_ : 0;
   thread_floats_ = a_floats_ + b_floats_ + stage_floats_ + (slices_ == 1 ? c_floats_ : 0);
 }
@@ -72,11 +85,11 @@ size_t PairWeightSteps::copy_rows(const PixelBlock& block) const {
 
 // Steps of all samples, then what is left of each.
 void PairWeightSteps::pack_small(const ImageSource& small, const PixelBlock& block, const Depth& depth, size_t first,
-                                 size_t rows, float* room, float* to) const {
+                                 size_t rows, float* buffer, float* to) const {
   const Tensor& t = *small.tensor;
   const size_t width = block.width(), pitch = 2 * depth.row_pairs, tile = block.samples() * (depth.steps + 1) * kStep;
   const bool side_by_side = width == pitch && (block.rows() == 1 || t.stride[1] == width);
-  uint16_t* const staged = reinterpret_cast<uint16_t*>(room);
+  uint16_t* const staged = reinterpret_cast<uint16_t*>(buffer);
   for (size_t n = 0; n < block.samples(); ++n) {
     for (size_t r = 0; r < rows; ++r) {
       const uint16_t* from = bf16_at(small, block.n0 + n, first + r, block.u0) + block.v0;

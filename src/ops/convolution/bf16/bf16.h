@@ -8,25 +8,26 @@
 // An odd last channel or pixel is paired with zero in both factors.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "src/core/call_scratch.h"
 #include "src/core/half.h"
 #include "src/gemm/bf16.h"
 #include "src/ops/convolution/common/cut.h"
-#include "src/ops/convolution/common/target.h"
+#include "src/ops/convolution/common/problem.h"
 
 namespace bnns {
 
-// bf16 weights of group 0 in any order, as WeightView has them in f32.
-struct Bf16Weights : WeightStrides {
-  const uint16_t* data = nullptr;
-};
 // dW: f32 or bf16.
 struct Bf16WeightTarget : WeightStrides {
   float* f32 = nullptr;
   uint16_t* bf16 = nullptr;
   bool accumulate = false;
+
+  Bf16WeightTarget() = default;
+  explicit Bf16WeightTarget(const WeightMap& p);
 
   // Element `at` = or += sum.
   void put(ptrdiff_t at, float sum) const {
@@ -47,6 +48,11 @@ inline const uint16_t* bf16_at(const ImageSource& s, size_t n, size_t c, size_t 
          row * s.tensor->stride[1];
 }
 
+// The instruction set of a call that has been accepted, even if another thread lowers it meanwhile.
+inline Isa pair_isa() {
+  return std::max(isa(), Isa::avx512_bf16);
+}
+
 // The source rows and columns that a block's taps name, inside the image or not.
 struct SlabShape {
   ptrdiff_t row_low = 0, column_low = 0;
@@ -57,7 +63,7 @@ struct SlabShape {
   Slab slab(const PatchAxis& y, const PatchAxis& x, size_t channels) const;  // its strides; data is left to the caller
 };
 
-// About what the slab of a block is made of, to be asked for ahead: the rows of `channels` channels, or whole planes of
+// About what the slab of a block is made of, to be prefetched: the rows of `channels` channels, or whole planes of
 // several samples.
 Ahead source_ahead(const ImageSource& source, const PixelBlock& block, const PatchAxis& y, const PatchAxis& x,
                    size_t first, size_t channels);
@@ -66,17 +72,25 @@ Ahead source_ahead(const ImageSource& source, const PixelBlock& block, const Pat
 struct ChannelPairs {
   size_t first = 0, count = 0, begin = 0, end = 0;
 };
-// Writes the words of these pairs into room, with the strides of `slab`. Zeros around them only if `clear`: they are
-// the same for all channels. Behind the slab there is room for one row.
+// Writes the words of these pairs into buffer, with the strides of `slab`. Zeros around them only if `clear`: they are
+// the same for all channels. Behind the slab there is space for one row.
 void fill_word_slab(const ImageSource& source, const PatchAxis& y, const PatchAxis& x, const PixelBlock& block,
-                    const ChannelPairs& channels, const Slab& slab, bool clear, float* room);
+                    const ChannelPairs& channels, const Slab& slab, bool clear, float* buffer);
 
-// A patch map as a product on pairs of channels; PatchProduct says what the arguments are.
+// The implementations. Both factors are bf16 as they lie; no sinks, which take an f32 map.
+bool accepts_bf16_amx(const PatchMap& p);
+void run_bf16_amx(const PatchMap& p, CallScratch& scratch);
+bool accepts_bf16_patches(const PatchMap& p);
+void run_bf16_patches(const PatchMap& p, CallScratch& scratch);
+bool accepts_bf16_amx_dw(const WeightMap& p);
+void run_bf16_amx_dw(const WeightMap& p, CallScratch& scratch);
+bool accepts_bf16_dw(const WeightMap& p);
+void run_bf16_dw(const WeightMap& p, CallScratch& scratch);
+
+// A patch map as a product on pairs of channels, built as PatchProduct is.
 class PairPatchProduct {
  public:
-  PairPatchProduct(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
-                   const Bf16Weights& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
-                   const ImageTarget& target, Isa isa, size_t threads);
+  PairPatchProduct(const PatchMap& map, const Bf16Weights& weights, Isa isa);
 
   size_t workspace_bytes() const { return scratch_bytes(threads_, thread_floats_, packed_floats_); }
   void run(const ImageSource& source, void* workspace) const;
@@ -89,7 +103,7 @@ class PairPatchProduct {
   template <class F>
   size_t for_each_piece(size_t block, F&& f) const;
   void pack_piece(const ImageSource& source, const ChannelTaps& depth, const PixelBlock& piece, size_t first_column,
-                  size_t group, float* slab_room, float* panels) const;
+                  size_t group, float* slab_buffer, float* panels) const;
   void finish(const PixelBlock& piece, size_t channel, float* values) const;
   uint16_t* direct_target(size_t block, size_t channel) const;
 
@@ -114,10 +128,8 @@ class PairPatchProduct {
 // a pass and a tile of rows fit the first cache, sums stay in the second.
 class PairStepProduct {
  public:
-  static bool accepts(const PatchAxis& y, const PatchAxis& x, size_t channels);
-  PairStepProduct(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
-                  const Bf16Weights& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
-                  const ImageTarget& target, PairStepsKernel kernel, size_t threads);
+  static bool accepts(const PatchMap& map);  // its shape
+  PairStepProduct(const PatchMap& map, const Bf16Weights& weights, PairStepsKernel kernel);
 
   size_t workspace_bytes() const { return scratch_bytes(threads_, thread_floats_, packed_floats_); }
   void run(const ImageSource& source, void* workspace) const;
@@ -152,7 +164,7 @@ class PairStepProduct {
 // The weight gradient as a product on pairs of pixels; see WeightProduct.
 class PairWeightProduct {
  public:
-  PairWeightProduct(const ConvolutionMap& map, size_t batch, Isa isa, size_t threads);
+  PairWeightProduct(const WeightMap& map, Isa isa);
 
   size_t workspace_bytes() const { return scratch_bytes(threads_, thread_floats_, slice_floats_); }
   void run(const ImageSource& small, const ImageSource& large, const Bf16WeightTarget& target, void* workspace) const;
@@ -160,10 +172,10 @@ class PairWeightProduct {
  private:
   void run_task(const ImageSource& small, const ImageSource& large, const Bf16WeightTarget& target, size_t task,
                 float* slices, float* scratch) const;
-  void pack_small(const ImageSource& small, const PixelBlock& block, size_t first, size_t columns, float* room,
+  void pack_small(const ImageSource& small, const PixelBlock& block, size_t first, size_t columns, float* buffer,
                   float* panels) const;
-  void pack_large(const ImageSource& large, const PixelBlock& block, size_t first, const ChannelTaps& rows, float* room,
-                  float* patches) const;
+  void pack_large(const ImageSource& large, const PixelBlock& block, size_t first, const ChannelTaps& rows,
+                  float* buffer, float* patches) const;
   void store(const Bf16WeightTarget& target, size_t group, size_t row_index, size_t column, const float* c,
              size_t slices) const;
 
@@ -182,8 +194,8 @@ class PairWeightProduct {
 // further; columns of taps would break the pairs, so there is a copy of B for each. Dilation is free.
 class PairWeightSteps {
  public:
-  static bool accepts(const ConvolutionMap& map);
-  PairWeightSteps(const ConvolutionMap& map, size_t batch, PairStepsKernel kernel, size_t threads);
+  static bool accepts(const WeightMap& map);  // its shape
+  PairWeightSteps(const WeightMap& map, PairStepsKernel kernel);
 
   size_t workspace_bytes() const { return scratch_bytes(threads_, thread_floats_, slice_floats_); }
   void run(const ImageSource& small, const ImageSource& large, const Bf16WeightTarget& target, void* workspace) const;
@@ -198,7 +210,7 @@ class PairWeightSteps {
   void run_task(const ImageSource& small, const ImageSource& large, const Bf16WeightTarget& target, size_t task,
                 float* slices, float* scratch) const;
   void pack_small(const ImageSource& small, const PixelBlock& block, const Depth& depth, size_t first, size_t rows,
-                  float* room, float* to) const;
+                  float* buffer, float* to) const;
   void pack_large(const ImageSource& large, const PixelBlock& block, const Depth& depth, size_t first, size_t columns,
                   float* to) const;
   void store(const Bf16WeightTarget& target, size_t block, const float* c, size_t slices) const;

@@ -3,12 +3,15 @@
 // Rows (l, k) of A are runs of pixels as they lie in the source; two neighbours are a word without further ado. The
 // columns s of B are transposed word by word.
 
+#include "src/ops/convolution/winograd/dw.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
 #include "src/ops/convolution/bf16/bf16.h"
+#include "src/ops/convolution/common/gemm_block.h"
 
 namespace bnns {
 namespace {
@@ -22,13 +25,37 @@ constexpr size_t kOverhang = 32;            // halves that copy_halves may touch
 
 }  // namespace
 
-PairWeightProduct::PairWeightProduct(const ConvolutionMap& map, size_t batch, Isa isa, size_t threads)
-    : map_(map), y_(down_axis(map.y)), x_(down_axis(map.x)), kernels_(pair_kernels(isa)) {
+// Pairs double the rate of a product; Winograd's algorithm saves three quarters of it for 3x3. AMX is faster than both.
+bool accepts_bf16_dw(const WeightMap& p) {
+  const Isa set = isa();
+  if (!p.bf16 || !p.has_all_taps()) return false;
+  const bool same_size = p.map.y.kernel == 3 && p.map.y.stride == 1 && p.map.x.stride == 1;
+  return set == Isa::amx || !same_size || !accepts_winograd_dw(p);
+}
+
+void run_bf16_dw(const WeightMap& p, CallScratch& scratch) {
+  const PairWeightProduct product(p, pair_isa());
+  CallScratch::Lease workspace(scratch, product.workspace_bytes());
+  if (!scratch.measuring()) product.run(p.small, p.large, Bf16WeightTarget(p), workspace.data());
+}
+
+Bf16WeightTarget::Bf16WeightTarget(const WeightMap& p) : WeightStrides(p.strides), accumulate(p.dw->accumulate) {
+  if (p.dw->type == BNNSDataTypeBFloat16) {
+    bf16 = static_cast<uint16_t*>(p.dw->data) + p.first;
+  } else {
+    f32 = static_cast<float*>(p.dw->data) + p.first;
+  }
+}
+
+PairWeightProduct::PairWeightProduct(const WeightMap& p, Isa isa)
+    : map_(p.map), y_(p.y), x_(p.x), kernels_(pair_kernels(isa)) {
+  const ConvolutionMap& map = map_;
+  const size_t batch = p.batch;
   pixels_ = make_pixel_blocks(y_, x_, batch, kPixels, 32, false, kWeightSlab);
   rows_ = ChannelTapBlocks(y_, x_, map.large_channels, kRows, pixels_, kWeightSlab);
   row_blocks_ = rows_.count();
   const size_t words = round_up(pairs_of(pixels_.pixels()), 16), taps = y_.taps * x_.taps, rows = rows_.largest();
-  tile_rows_ = div_up(rows, div_up(rows, kernels_.tile.rows));
+  tile_rows_ = even_tile_rows(rows, kernels_.tile);
   column_block_ = div_up(map.small_channels, div_up(map.small_channels, kColumns));
   column_blocks_ = div_up(map.small_channels, column_block_);
   c_stride_ = round_up(column_block_, 16) + 16;
@@ -37,7 +64,7 @@ PairWeightProduct::PairWeightProduct(const ConvolutionMap& map, size_t batch, Is
   const size_t blocks = map.groups * row_blocks_ * column_blocks_;
   const size_t work = map.groups * map.large_channels * taps * map.small_channels * y_.pixels * x_.pixels * batch;
   slices_ = weight_slices(blocks, pixels_.count(), c_floats_, work, kSliceWork);
-  threads_ = threads_for(threads, blocks * slices_, work / 4);
+  threads_ = threads_for(p.threads, blocks * slices_, work / 4);
   slice_floats_ = slices_ > 1 ? slices_ * blocks * c_floats_ : 0;
 
   // Rows: whole words, the overhang of their last run, and an odd number of cache lines apart.
@@ -51,13 +78,13 @@ PairWeightProduct::PairWeightProduct(const ConvolutionMap& map, size_t batch, Is
 
 // Panels [pair of pixels][channel] of S. Pixels of a channel that do not lie side by side are brought together first.
 void PairWeightProduct::pack_small(const ImageSource& small, const PixelBlock& block, size_t first, size_t columns,
-                                   float* room, float* panels) const {
+                                   float* buffer, float* panels) const {
   const Tensor& t = *small.tensor;
   const size_t pixels = block.pixels(), width = block.width(), words = round_up(pairs_of(pixels), kernels_.depth_unit);
   const uint16_t* from = bf16_at(small, block.n0, first, block.u0) + block.v0;
   auto stride = static_cast<ptrdiff_t>(t.stride[2]);
   if (block.samples() > 1 || (block.rows() > 1 && t.stride[1] != width)) {
-    uint16_t* const staged = reinterpret_cast<uint16_t*>(room);
+    uint16_t* const staged = reinterpret_cast<uint16_t*>(buffer);
     stride = static_cast<ptrdiff_t>(round_up(pixels, 32));
     for (size_t c = 0; c < columns; ++c) {
       uint16_t* to = staged + static_cast<ptrdiff_t>(c) * stride;
@@ -85,10 +112,10 @@ void PairWeightProduct::pack_small(const ImageSource& small, const PixelBlock& b
 
 // Rows (l, k) of A: for every run of pixels the same run of the slab, shifted by the tap.
 void PairWeightProduct::pack_large(const ImageSource& large, const PixelBlock& block, size_t first,
-                                   const ChannelTaps& rows, float* room, float* patches) const {
+                                   const ChannelTaps& rows, float* buffer, float* patches) const {
   const SlabShape shape(y_, x_, block);
   const Slab slab = shape.slab(y_, x_, rows.channels());
-  uint16_t* const halves = reinterpret_cast<uint16_t*>(room);
+  uint16_t* const halves = reinterpret_cast<uint16_t*>(buffer);
   const ptrdiff_t x_end = static_cast<ptrdiff_t>(x_.extent), y_end = static_cast<ptrdiff_t>(y_.extent);
   const ptrdiff_t begin = std::clamp<ptrdiff_t>(shape.column_low, 0, x_end);
   const ptrdiff_t end = std::clamp<ptrdiff_t>(shape.column_low + static_cast<ptrdiff_t>(shape.columns), begin, x_end);
@@ -142,23 +169,19 @@ void PairWeightProduct::run_task(const ImageSource& small, const ImageSource& la
   const size_t group = index / row_blocks_ / column_blocks_;
   const ChannelTaps rows = rows_.at(row_index);
   const size_t columns = std::min(column_block_, map_.small_channels - column);
-  float *patches = scratch, *panels = patches + patch_floats_, *slab_room = panels + panel_floats_;
-  float *stage = slab_room + slab_floats_, *own = stage + stage_floats_;
+  float *patches = scratch, *panels = patches + patch_floats_, *slab_buffer = panels + panel_floats_;
+  float *stage = slab_buffer + slab_floats_, *own = stage + stage_floats_;
 
   GemmBlock g;
-  g.rows = rows.size(), g.columns = columns, g.tile_rows = tile_rows_;
-  g.a = patches;
-  g.a_depth_contiguous = true;
-  g.a_stride = static_cast<ptrdiff_t>(patch_stride_);
-  g.a_tile_stride = static_cast<ptrdiff_t>(tile_rows_ * patch_stride_);
-  g.b = panels;
+  g.rows = rows.size(), g.columns = columns;
+  g.a = patches, g.b = panels;
+  set_a_rows(&g, tile_rows_, static_cast<ptrdiff_t>(patch_stride_));
   g.b_stride = static_cast<ptrdiff_t>(kernels_.tile.columns);
-  g.c = slices_ > 1 ? slices + (slice * blocks + index) * c_floats_ : own;
-  g.c_stride = c_stride_;
+  set_c(&g, slices_ > 1 ? slices + (slice * blocks + index) * c_floats_ : own, c_stride_);
   const size_t pixel_blocks = pixels_.count(), end = (slice + 1) * pixel_blocks / slices_;
   for (size_t p = slice * pixel_blocks / slices_; p < end; ++p) {
     const PixelBlock block = pixels_.at(p);
-    pack_large(large, block, group * map_.large_channels + rows.c0, rows, slab_room, patches);
+    pack_large(large, block, group * map_.large_channels + rows.c0, rows, slab_buffer, patches);
     pack_small(small, block, group * map_.small_channels + column, columns, stage, panels);
     g.ahead = {};
     if (p + 1 < end) {

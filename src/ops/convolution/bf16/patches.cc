@@ -10,7 +10,10 @@
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
 #include "src/ops/convolution/bf16/bf16.h"
+#include "src/ops/convolution/common/gemm_block.h"
 #include "src/ops/convolution/common/kernels.h"
+#include "src/ops/convolution/common/weights.h"
+#include "src/ops/convolution/winograd/gather.h"
 #include "src/simd/convert.h"
 
 namespace bnns {
@@ -20,7 +23,7 @@ constexpr size_t kDepthBlock = 512;        // words: a tile of A is 28 KB, a pan
 constexpr size_t kPixels = 256;            // of a block: its patches are half a megabyte
 constexpr size_t kStagedFloats = 1 << 17;  // sums of a block: half a megabyte, else fewer rows
 constexpr size_t kSlack = 16;              // floats behind a panel (pack.h)
-constexpr size_t kStreamBytes = 16 << 20;  // results of that size are written around the caches
+constexpr size_t kStreamBytes = 16 << 20;  // results of that size leave by non-temporal stores
 
 }  // namespace
 
@@ -45,22 +48,36 @@ size_t PairPatchProduct::block_count() const {
   return block_rows_ ? div_up(batch_ * y_.pixels, block_rows_) : pieces_.count();
 }
 
-PairPatchProduct::PairPatchProduct(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
-                                   const Bf16Weights& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride,
-                                   size_t batch, const ImageTarget& target, Isa isa, size_t threads)
-    : y_(y),
-      x_(x),
-      groups_(groups),
-      rows_(rows),
-      channels_(channels),
-      batch_(batch),
+// Pairs double the rate of a product; Winograd's algorithm saves three quarters of it for 3x3. AMX is faster than both.
+bool accepts_bf16_patches(const PatchMap& p) {
+  const Isa set = isa();
+  if (!p.bf16 || !p.has_taps() || p.target.sink) return false;
+  const bool same_size = p.map.y.kernel == 3 && p.map.y.stride == 1 && p.map.x.stride == 1;
+  return set == Isa::amx || !same_size || !accepts_winograd_gather(p);
+}
+
+void run_bf16_patches(const PatchMap& p, CallScratch& scratch) {
+  const PairPatchProduct product(p, p.weights->bf16(), pair_isa());
+  CallScratch::Lease workspace(scratch, product.workspace_bytes());
+  if (!scratch.measuring()) product.run(p.source, workspace.data());
+}
+
+PairPatchProduct::PairPatchProduct(const PatchMap& p, const Bf16Weights& weights, Isa isa)
+    : y_(p.y),
+      x_(p.x),
+      groups_(p.groups()),
+      rows_(p.rows),
+      channels_(p.channels),
+      batch_(p.batch),
       weights_(weights),
-      row_stride_(row_stride),
-      channel_stride_(channel_stride),
-      target_(target),
+      row_stride_(p.row_stride(weights)),
+      channel_stride_(p.channel_stride(weights)),
+      target_(p.target),
       kernels_(pair_kernels(isa)) {
-  const size_t panel = kernels_.tile.columns, pairs = pairs_of(channels), taps = y.taps * x.taps;
-  tile_rows_ = div_up(rows, div_up(rows, kernels_.tile.rows));
+  const PatchAxis &y = y_, &x = x_;
+  const size_t groups = groups_, rows = rows_, batch = batch_;
+  const size_t panel = kernels_.tile.columns, pairs = pairs_of(channels_), taps = p.taps();
+  tile_rows_ = even_tile_rows(rows, kernels_.tile);
   tiles_ = div_up(rows, tile_rows_);
   choose_blocks(panel);
   depth_ = ChannelTapBlocks(y, x, pairs, kDepthBlock, pieces_);
@@ -72,7 +89,7 @@ PairPatchProduct::PairPatchProduct(const PatchAxis& y, const PatchAxis& x, size_
   // Enough tasks for the threads; rows are split where pixel blocks are few or their sums would leave the cache,
   // because each part packs patches anew.
   const size_t pixel_blocks = block_count(), work = groups * rows * pairs * taps * y.pixels * x.pixels * batch;
-  threads_ = threads_for(threads, groups * pixel_blocks * tiles_, work / 2);
+  threads_ = threads_for(p.threads, groups * pixel_blocks * tiles_, work / 2);
   c_stride_ = round_up(block_pixels_, panel) + 16;
   row_blocks_ = div_up(tiles_ * tile_rows_ * c_stride_, kStagedFloats);
   if (threads_ > 1) row_blocks_ = std::max(row_blocks_, std::min(tiles_, div_up(2 * threads_, groups * pixel_blocks)));
@@ -150,7 +167,7 @@ void PairPatchProduct::pack_weight_tile(size_t group, size_t block, size_t first
 
 // The patches of a piece, in columns first_column, first_column + 1, ... of the block's panels.
 void PairPatchProduct::pack_piece(const ImageSource& source, const ChannelTaps& depth, const PixelBlock& block,
-                                  size_t first_column, size_t group, float* slab_room, float* panels) const {
+                                  size_t first_column, size_t group, float* slab_buffer, float* panels) const {
   const size_t panel = kernels_.tile.columns, pixels = block.pixels(), channel0 = group * channels_;
   const Tensor& t = *source.tensor;
   const bool single = y_.taps * x_.taps == 1 && y_.step == 1 && x_.step == 1 && y_.offset == 0 && x_.offset == 0 &&
@@ -169,8 +186,8 @@ void PairPatchProduct::pack_piece(const ImageSource& source, const ChannelTaps& 
 
   const SlabShape shape(y_, x_, block);
   Slab slab = shape.slab(y_, x_, depth.channels());
-  slab.data = slab_room;
-  fill_word_slab(source, y_, x_, block, {channel0, channels_, depth.c0, depth.c1}, slab, true, slab_room);
+  slab.data = slab_buffer;
+  fill_word_slab(source, y_, x_, block, {channel0, channels_, depth.c0, depth.c1}, slab, true, slab_buffer);
   PatchRange range{&slab, depth.channels(), depth.t0, depth.t1, block.rows(), block.width(), 0, 0};
   for (size_t j = 0; j < pixels; j += range.pixels) {
     const size_t column = first_column + j;
@@ -185,7 +202,7 @@ void PairPatchProduct::run_task(const ImageSource& source, size_t task, const fl
   const size_t part = task % row_blocks_, group = task / row_blocks_ / pixel_blocks;
   const size_t block = task / row_blocks_ % pixel_blocks;
   const size_t tile0 = part * tiles_per_task_, row0 = tile0 * tile_rows_;
-  float *panels = scratch, *slab_room = panels + b_floats_, *staged = slab_room + slab_floats_;
+  float *panels = scratch, *slab_buffer = panels + b_floats_, *staged = slab_buffer + slab_floats_;
 
   GemmBlock g;
   g.rows = std::min(rows_ - row0, tiles_per_task_ * tile_rows_), g.tile_rows = tile_rows_;
@@ -193,10 +210,8 @@ void PairPatchProduct::run_task(const ImageSource& source, size_t task, const fl
   g.a_stride = static_cast<ptrdiff_t>(a_row_stride_);
   g.a_tile_stride = static_cast<ptrdiff_t>(a_panel_);
   g.b = panels;
-  g.b_panel_stride = static_cast<ptrdiff_t>(b_panel_);
-  g.b_stride = static_cast<ptrdiff_t>(panel);
-  g.c = staged;
-  g.c_stride = c_stride_;
+  set_b_panels(&g, panel, b_panel_);
+  set_c(&g, staged, c_stride_);
   if (uint16_t* const to = direct_target(block, group * rows_ + row0)) {
     g.c_bf16 = to;
     g.c_stride = target_.tensor->stride[2];
@@ -212,7 +227,7 @@ void PairPatchProduct::run_task(const ImageSource& source, size_t task, const fl
   for (size_t b = 0; b < depth_blocks; ++b) {
     const ChannelTaps depth = depth_.at(b);
     g.columns = for_each_piece(block, [&](const PixelBlock& piece, size_t first_column) {
-      pack_piece(source, depth, piece, first_column, group, slab_room, panels);
+      pack_piece(source, depth, piece, first_column, group, slab_buffer, panels);
     });
     g.depth = depth.size();
     for (size_t j = 0, padded = round_up(g.depth, kernels_.depth_unit); j < div_up(g.columns, panel); ++j) {
@@ -247,7 +262,7 @@ uint16_t* PairPatchProduct::direct_target(size_t block, size_t channel) const {
          first.u0 * t.stride[1] + first.v0;
 }
 
-// Bias and activation on one channel of a finished block, then its way to the target.
+// Bias and activation on one channel of a finished block, then to the target.
 void PairPatchProduct::finish(const PixelBlock& block, size_t channel, float* values) const {
   finish_values(target_, channel, values, block.pixels());
   const Tensor& t = *target_.tensor;

@@ -52,7 +52,7 @@ Ahead source_ahead(const ImageSource& source, const PixelBlock& block, const Pat
 }
 
 void fill_word_slab(const ImageSource& source, const PatchAxis& y, const PatchAxis& x, const PixelBlock& block,
-                    const ChannelPairs& channels, const Slab& slab, bool clear, float* room) {
+                    const ChannelPairs& channels, const Slab& slab, bool clear, float* buffer) {
   const SlabShape shape(y, x, block);
   const Tensor& t = *source.tensor;
   const auto inside = [](ptrdiff_t low, size_t count, size_t extent, size_t* first) {
@@ -68,20 +68,20 @@ void fill_word_slab(const ImageSource& source, const PatchAxis& y, const PatchAx
   const auto top = static_cast<size_t>(static_cast<ptrdiff_t>(row0) - shape.row_low);
   const auto lead = static_cast<size_t>(static_cast<ptrdiff_t>(column0) - shape.column_low);
   const bool border = rows < shape.rows || columns < slab.row_stride;
-  if (clear && border) std::memset(room, 0, block.samples() * slab.sample_stride * sizeof(float));
-  float* const row_room = room + block.samples() * slab.sample_stride;
+  if (clear && border) std::memset(buffer, 0, block.samples() * slab.sample_stride * sizeof(float));
+  float* const row_buffer = buffer + block.samples() * slab.sample_stride;
   for (size_t n = 0; n < block.samples() && rows && columns; ++n) {
     for (size_t c = channels.begin; c < channels.end; ++c) {
       const uint16_t* a = bf16_at(source, block.n0 + n, channels.first + 2 * c, row0) + column0;
       const uint16_t* b = 2 * c + 1 < channels.count ? a + t.stride[2] : nullptr;
-      float* to = room + n * slab.sample_stride + (c - channels.begin) * slab.channel_stride + top * slab.row_stride;
+      float* to = buffer + n * slab.sample_stride + (c - channels.begin) * slab.channel_stride + top * slab.row_stride;
       if (x.step == 1) {
         interleave_rows(a, b, static_cast<ptrdiff_t>(t.stride[1]), rows, columns, to + lead, slab.row_stride);
         continue;
       }
       for (size_t r = 0; r < rows; ++r, a += t.stride[1], to += slab.row_stride) {
-        interleave_rows(a, b, 0, 1, columns, row_room, 0);
-        split_row(row_room, lead, columns, shape.step, shape.step, shape.phase_length, to);
+        interleave_rows(a, b, 0, 1, columns, row_buffer, 0);
+        split_row(row_buffer, lead, columns, shape.step, shape.step, shape.phase_length, to);
         if (b) b += t.stride[1];
       }
     }

@@ -1,3 +1,5 @@
+// How target pixels are cut into rectangles and depth into ranges.
+
 #include "src/ops/convolution/common/cut.h"
 
 #include <algorithm>

@@ -36,7 +36,7 @@ inline void copy_patches(const PatchRange& range, size_t stride, float* out) noe
   pack_patches(range, stride, out);
 }
 
-// to[i] = from[i], whole cache lines around the caches; before another thread may read them: stream_end.
+// to[i] = from[i], whole cache lines by non-temporal stores; before another thread may read them: stream_end.
 void stream_values(const float* from, size_t n, float* to) noexcept;
 void stream_end() noexcept;
 

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <numeric>
 
 namespace bnns {
@@ -87,12 +88,15 @@ struct ConvolutionMap {
   size_t small_channels = 0, large_channels = 0;  // per group
 };
 
-// f32 weights of group 0 in any order, to read or to write; group g is g * group further.
+// Weights of group 0 in any order, to read or to write; group g is g * group further.
 struct WeightStrides {
   ptrdiff_t group = 0, small = 0, large = 0, y = 0, x = 0;
 };
 struct WeightView : WeightStrides {
   const float* data = nullptr;
+};
+struct Bf16Weights : WeightStrides {
+  const uint16_t* data = nullptr;
 };
 struct WeightTarget : WeightStrides {
   float* data = nullptr;

@@ -1,3 +1,5 @@
+// Source rows as f32, and the slabs made of them.
+
 #include "src/ops/convolution/common/source.h"
 
 #include <algorithm>
@@ -43,42 +45,43 @@ bool row_is_read(const PatchAxis& y, size_t at, size_t pixels) {
   return false;
 }
 
-const float* read_typed(const Tensor& t, const void* base, size_t offset, size_t count, float* room) {
+const float* read_typed(const Tensor& t, const void* base, size_t offset, size_t count, float* buffer) {
   const void* at = element_at(base, t.type, offset);
   if (t.stride[0] == 1) {
     if (t.type == BNNSDataTypeFloat32) return static_cast<const float*>(at);
-    if (t.type == BNNSDataTypeFloat16) return half_to_float(static_cast<const uint16_t*>(at), room, count), room;
-    if (t.type == BNNSDataTypeBFloat16) return bfloat16_to_float(static_cast<const uint16_t*>(at), room, count), room;
+    if (t.type == BNNSDataTypeFloat16) return half_to_float(static_cast<const uint16_t*>(at), buffer, count), buffer;
+    if (t.type == BNNSDataTypeBFloat16)
+      return bfloat16_to_float(static_cast<const uint16_t*>(at), buffer, count), buffer;
   }
-  for (size_t i = 0; i < count; ++i) room[i] = load_element(t, base, offset + i * t.stride[0]);
-  return room;
+  for (size_t i = 0; i < count; ++i) buffer[i] = load_element(t, base, offset + i * t.stride[0]);
+  return buffer;
 }
 
 }  // namespace
 
-const float* ImageSource::row(size_t n, size_t c, size_t y_row, size_t first, size_t count, float* room) const {
+const float* ImageSource::row(size_t n, size_t c, size_t y_row, size_t first, size_t count, float* buffer) const {
   const Tensor& t = *tensor;
   const size_t offset = n * batch_stride + c * t.stride[2] + y_row * t.stride[1] + first * t.stride[0];
-  const float* values = read_typed(t, data, offset, count, room);
+  const float* values = read_typed(t, data, offset, count, buffer);
   if (activation.is_identity()) return values;
   const Tensor& o = *y_tensor;
   const size_t y_offset = n * y_batch_stride + c * o.stride[2] + y_row * o.stride[1] + first * o.stride[0];
-  const float* outputs = read_typed(o, y, y_offset, count, room + count);
-  activation_backward_from_output(activation, outputs, values, room, count);
-  return room;
+  const float* outputs = read_typed(o, y, y_offset, count, buffer + count);
+  activation_backward_from_output(activation, outputs, values, buffer, count);
+  return buffer;
 }
 
 size_t slab_floats(const PatchAxis& y, const PatchAxis& x, const PixelBlock& block, size_t channels) {
   const size_t rows = Reach(y, block.u0, block.u1).size();
   size_t floats = phase_length(x, block);
   for (const size_t factor : {static_cast<size_t>(x.step), rows, channels, block.samples()}) {
-    if (__builtin_mul_overflow(floats, factor, &floats) || floats > kNoRoom) return kNoRoom;
+    if (__builtin_mul_overflow(floats, factor, &floats) || floats > kTooLarge) return kTooLarge;
   }
-  return std::min(kNoRoom, round_up(floats + 2 * x.extent, 16) + 16);
+  return std::min(kTooLarge, round_up(floats + 2 * x.extent, 16) + 16);
 }
 
 Slab make_slab(const ImageSource& source, const PatchAxis& y, const PatchAxis& x, const PixelBlock& block, size_t c0,
-               size_t channels, float* room) {
+               size_t channels, float* buffer) {
   const Reach rows(y, block.u0, block.u1), columns(x, block.v0, block.v1);
   Slab slab;
   slab.taps_x = x.taps;
@@ -94,8 +97,8 @@ Slab make_slab(const ImageSource& source, const PatchAxis& y, const PatchAxis& x
     slab.row_stride = slab.phase_length * static_cast<size_t>(x.step);
     slab.channel_stride = rows.size() * slab.row_stride;
     slab.sample_stride = channels * slab.channel_stride;
-    slab.data = room;
-    float* const row_room = room + block.samples() * slab.sample_stride;
+    slab.data = buffer;
+    float* const row_buffer = buffer + block.samples() * slab.sample_stride;
     // The part of a row that lies inside the source.
     const ptrdiff_t begin = std::clamp<ptrdiff_t>(columns.low, 0, static_cast<ptrdiff_t>(x.extent));
     const ptrdiff_t end = std::clamp<ptrdiff_t>(columns.high, begin, static_cast<ptrdiff_t>(x.extent));
@@ -106,7 +109,7 @@ Slab make_slab(const ImageSource& source, const PatchAxis& y, const PatchAxis& x
     // Channel by channel: the rows of a plane follow each other in memory, which the hardware fetches ahead.
     for (size_t n = block.n0; n < block.n1; ++n) {
       for (size_t c = 0; c < channels; ++c) {
-        float* to = room + (n - block.n0) * slab.sample_stride + c * slab.channel_stride;
+        float* to = buffer + (n - block.n0) * slab.sample_stride + c * slab.channel_stride;
         for (size_t r = 0; r < rows.size(); ++r, to += slab.row_stride) {
           if (gaps && !row_is_read(y, r, block.rows())) continue;
           const ptrdiff_t source_row = rows.low + static_cast<ptrdiff_t>(r);
@@ -115,8 +118,8 @@ Slab make_slab(const ImageSource& source, const PatchAxis& y, const PatchAxis& x
             continue;
           }
           const float* from =
-              source.row(n, c0 + c, static_cast<size_t>(source_row), static_cast<size_t>(begin), count, row_room);
-          if (from != row_room && c + 1 < channels) {
+              source.row(n, c0 + c, static_cast<size_t>(source_row), static_cast<size_t>(begin), count, row_buffer);
+          if (from != row_buffer && c + 1 < channels) {
             const float* next = from + source.tensor->stride[2];
             for (size_t i = 0; i < count; i += 16) __builtin_prefetch(next + i);
           }

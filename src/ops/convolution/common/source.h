@@ -1,7 +1,7 @@
 // What a patch map reads: a few rows of a few channels, as f32 rows with zeros where the source ends.
 //
 // The maps never look at the source's type, strides, padding or at the derivative of an activation: a block of target
-// pixels asks for the slab of source rows it needs, and where the source is plain and no border is touched the slab is
+// pixels gets the slab of source rows it needs, and where the source is plain and no border is touched the slab is
 // the source itself. With a step of s columns the slab's rows are split into s phases, so that the pixels of one tap
 // always lie side by side.
 #pragma once
@@ -36,8 +36,8 @@ struct ImageSource {
   const float* plain_at(size_t n, size_t c, size_t row) const {
     return static_cast<const float*>(data) + n * batch_stride + c * tensor->stride[2] + row * tensor->stride[1];
   }
-  // Elements [first, first + count) of a row as f32: in place, or in room, which has space for 2 * count.
-  const float* row(size_t n, size_t c, size_t y_row, size_t first, size_t count, float* room) const;
+  // Elements [first, first + count) of a row as f32: in place, or in buffer, which has space for 2 * count.
+  const float* row(size_t n, size_t c, size_t y_row, size_t first, size_t count, float* buffer) const;
 };
 
 // A rectangle of target pixels in each of some samples. Pixel j of it: samples slowest, then rows, then columns.
@@ -67,9 +67,9 @@ struct Slab {
   }
 };
 
-// Floats that a slab of this block and so many channels takes at most, and room for one row; kNoRoom if that is beyond
-// any memory.
-inline constexpr size_t kNoRoom = SIZE_MAX / 64;
+// Floats that a slab of this block and so many channels takes at most, and space for one row; kTooLarge if that is
+// beyond any memory.
+inline constexpr size_t kTooLarge = SIZE_MAX / 64;
 size_t slab_floats(const PatchAxis& y, const PatchAxis& x, const PixelBlock& block, size_t channels);
 
 // Bytes of a call's scratch: so many floats for each thread, and some for all.
@@ -78,19 +78,19 @@ inline size_t scratch_bytes(size_t threads, size_t thread_floats, size_t shared_
   return checked_mul(floats, sizeof(float), "scratch");
 }
 
-// Fills room (slab_floats of it, or nothing where the source serves as it is) and returns the slab of channels
+// Fills buffer (slab_floats of it, or nothing where the source serves as it is) and returns the slab of channels
 // [c0, c0 + channels).
 Slab make_slab(const ImageSource& source, const PatchAxis& y, const PatchAxis& x, const PixelBlock& block, size_t c0,
-               size_t channels, float* room);
+               size_t channels, float* buffer);
 
-// Memory that will be read soon: runs of lines, asked for some at a time between other work. Short runs, far from each
-// other, are what the hardware does not see coming.
+// Memory that will be read soon: runs of lines, prefetched some at a time between other work. The hardware does not
+// foresee short runs, far from each other.
 struct LinesAhead {
   const float* from = nullptr;
   size_t runs = 0, lines = 0, stride = 0;  // stride: floats from run to run
   size_t next = 0, some = 0;
 };
-inline void ask_ahead(LinesAhead& a) {
+inline void prefetch_some(LinesAhead& a) {
   for (size_t i = 0; i < a.some && a.next < a.runs * a.lines; ++i, ++a.next) {
     __builtin_prefetch(a.from + a.next / a.lines * a.stride + a.next % a.lines * 16);
   }

@@ -1,9 +1,10 @@
+// Bias, activation and stores of finished values, for every type and stride.
+
 #include "src/ops/convolution/common/target.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "src/core/parallel.h"
 #include "src/ops/convolution/common/kernels.h"
 #include "src/ops/convolution/common/source.h"
 #include "src/simd/convert.h"
@@ -12,25 +13,6 @@
 namespace bnns {
 
 using Narrow = void (*)(const float*, uint16_t*, size_t) noexcept;
-
-void fill_without_taps(const PatchAxis& y, const PatchAxis& x, size_t batch, size_t channels, const ImageTarget& target,
-                       size_t threads) {
-  if (target.accumulate) return;
-  const size_t tasks = batch * channels;
-  parallel_for(tasks, threads_for(threads, tasks, tasks * y.pixels * x.pixels * sizeof(float)),
-               [&](size_t task, size_t) {
-                 const size_t n = task / channels, c = task % channels;
-                 float values[64];
-                 std::fill_n(values, 64, target.bias ? target.bias[c] : 0.0f);
-                 if (!target.activation.is_identity()) activation_forward(target.activation, values, values, 64);
-                 for (size_t u = 0; u < y.pixels; ++u) {
-                   for (size_t v = 0; v < x.pixels; v += 64) {
-                     store_run(target, n, c, y.target_first + u * y.target_step, x.target_first + v * x.target_step,
-                               x.target_step, values, std::min<size_t>(64, x.pixels - v));
-                   }
-                 }
-               });
-}
 
 void finish_values(const ImageTarget& target, size_t channel, float* values, size_t count) {
   if (target.bias) add_constant(values, target.bias[channel], count);

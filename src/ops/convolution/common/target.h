@@ -42,11 +42,20 @@ struct ImageTarget {
   const BlockSink* sink = nullptr;
 
   bool plain() const { return tensor->type == BNNSDataTypeFloat32 && tensor->stride[0] == 1; }
-};
+  bool only_sink() const { return sink && sink->instead_of_target; }
 
-// The pixels of a phase that no tap reaches: act(bias), or zero, or nothing to add.
-void fill_without_taps(const PatchAxis& y, const PatchAxis& x, size_t batch, size_t channels, const ImageTarget& target,
-                       size_t threads);
+  // Whether values can be made where they lie in the target: f32, columns side by side, nothing to add to (old + new
+  // has the same bits in every layout only if the sum is complete before). With a map's axes: whole rows of it, which
+  // follow each other without a gap.
+  bool in_place() const { return plain() && !accumulate && !only_sink(); }
+  bool in_place(const PatchAxis& y, const PatchAxis& x) const {
+    return in_place() && y.target_step == 1 && x.target_step == 1 && tensor->stride[1] == x.pixels;
+  }
+  float* at(size_t sample, size_t channel, size_t row, size_t column = 0) const {
+    return static_cast<float*>(data) + sample * batch_stride + channel * tensor->stride[2] + row * tensor->stride[1] +
+           column;
+  }
+};
 
 // Bias and activation on `count` values of one channel.
 void finish_values(const ImageTarget& target, size_t channel, float* values, size_t count);

@@ -80,10 +80,10 @@ struct SourceRows {
   }
 };
 
-// Asks for the lines of planes shortly before their rows are read or written. A block takes one vector of several rows,
-// then the next of the same rows: the hardware's prefetchers take long to see a stream in that, and begin anew with
-// every page. Here lines come strictly in order and each once, some with every column of blocks, at the pace of a loop:
-// more than are needed, or all in a burst, and most of the gain is lost.
+// Prefetches the lines of planes shortly before their rows are read or written. A block takes one vector of several
+// rows, then the next of the same rows: the hardware's prefetchers take long to see a stream in that, and begin anew
+// with every page. Here lines come strictly in order and each once, some with every column of blocks, at the pace of a
+// loop: more than are needed, or all in a burst, and most of the gain is lost.
 template <bool kWrite>
 class PlanesAhead {
  public:
@@ -111,7 +111,7 @@ class PlanesAhead {
   size_t size_;
   const float* next_;  // less size
   size_t block_, lines_;
-  size_t at_ = 0, end_ = 0;  // offsets: asked for, to be asked for
+  size_t at_ = 0, end_ = 0;  // offsets: prefetched, to be prefetched
 };
 
 // Cuts rows into blocks and hands them to the pass. Whole vectors away from the borders need no masks.

@@ -1,7 +1,7 @@
 // The direct kernels of depthwise convolution. Vectors run along a row; a row of targets is finished in registers
 // before it is stored, and a gradient's dot products share the loads of g, up to nine taps at a time.
 
-#include "src/ops/convolution/depthwise/depthwise.h"
+#include "src/ops/convolution/depthwise/slab.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/ops/convolution/depthwise/slab_simd.cc"

@@ -1,3 +1,5 @@
+// Depthwise maps of 3x3 windows: bands of planes, their kernels and their stores.
+
 #include "src/ops/convolution/depthwise/tile.h"
 
 #include <algorithm>
@@ -6,15 +8,16 @@
 
 #include "src/core/checked.h"
 #include "src/ops/convolution/common/kernels.h"
+#include "src/ops/convolution/common/weights.h"
 #include "src/ops/convolution/depthwise/window.h"
 
 namespace bnns {
 namespace {
 
 constexpr size_t kTaskFloats = 16 * 1024;        // planes smaller than this share a task
-constexpr size_t kStreamTaskFloats = 64 * 1024;  // where its end waits for stores around the caches
+constexpr size_t kStreamTaskFloats = 64 * 1024;  // where its end waits for non-temporal stores
 constexpr size_t kPlanes = 64;                   // of a group
-constexpr size_t kStreamBytes = 4u << 20;        // targets from here on go around the caches
+constexpr size_t kStreamBytes = 4u << 20;        // targets from here on leave by non-temporal stores
 constexpr size_t kPieceFloats = 768;             // of such a target, about: 3 KB
 
 // Ordinary stores read every line of a target that is not in the cache first. Where targets are larger than their
@@ -49,17 +52,11 @@ void for_each_group(size_t batch, size_t channels, size_t plane_floats, size_t t
 class BandTarget {
  public:
   BandTarget(const ImageTarget& target, size_t width)
-      : target_(target),
-        width_(width),
-        only_sink_(target.sink && target.sink->instead_of_target),
-        direct_(!only_sink_ && target.plain() && !target.accumulate && target.tensor->stride[1] == width) {}
+      : target_(target), width_(width), direct_(target.in_place() && target.tensor->stride[1] == width) {}
 
   bool direct() const { return direct_; }
-  size_t room(size_t rows) const { return direct_ ? 0 : round_up(rows * width_, 16); }
-  float* at(size_t n, size_t c, size_t u0, float* room) const {
-    if (!direct_) return room;
-    return static_cast<float*>(target_.data) + n * target_.batch_stride + c * target_.tensor->stride[2] + u0 * width_;
-  }
+  size_t buffer(size_t rows) const { return direct_ ? 0 : round_up(rows * width_, 16); }
+  float* at(size_t n, size_t c, size_t u0, float* buffer) const { return direct_ ? target_.at(n, c, u0) : buffer; }
   // Where row u0 of a plane was computed at `values`.
   void finish(size_t n, size_t c, size_t u0, size_t u1, float* values) const {
     if (direct_ && !target_.sink && target_.activation.is_identity()) return;
@@ -69,28 +66,28 @@ class BandTarget {
       target_.sink->take(target_.sink->context,
                          {n, n + 1, c, 1, u0 * width_, count, values, count, target_.tensor->stride[2]});
     }
-    if (direct_ || only_sink_) return;
+    if (direct_ || target_.only_sink()) return;
     for (size_t u = u0; u < u1; ++u, values += width_) store_run(target_, n, c, u, 0, 1, values, width_);
   }
 
  private:
   const ImageTarget& target_;
   size_t width_;
-  bool only_sink_, direct_;
+  bool direct_;
 };
 
-// The nine weights of some channels, in the order of the kernel's taps: where they lie, or gathered in room. Offsets
+// The nine weights of some channels, in the order of the kernel's taps: where they lie, or gathered in buffer. Offsets
 // come from the axes.
-const float* tap_weights(const WeightView& w, Range channels, const ptrdiff_t (&offset)[9], float* room) {
+const float* tap_weights(const WeightView& w, Range channels, const ptrdiff_t (&offset)[9], float* buffer) {
   bool dense = w.group == 9;
   for (ptrdiff_t k = 0; k < 9; ++k) dense &= offset[k] == k;
   if (dense) return w.data + 9 * channels.begin;
-  float* to = room;
+  float* to = buffer;
   for (size_t c = channels.begin; c < channels.end; ++c) {
     const float* from = w.data + static_cast<ptrdiff_t>(c) * w.group;
     for (const ptrdiff_t k : offset) *to++ = from[k];
   }
-  return room;
+  return buffer;
 }
 
 // What the maps have in common: for every band of a group of planes, source rows, kernel, finish. The kernel takes
@@ -101,29 +98,32 @@ struct BandPlan {
   ptrdiff_t weight[9] = {};                               // offsets of the taps
 };
 template <class Rows, class Kernel>
-void run_bands(const BandPlan& plan, const ConvolutionMap& map, size_t batch, const ImageSource& source,
-               const ImageTarget& target, const WeightView& w, CallScratch& scratch, size_t threads, Rows&& rows_of,
+void run_bands(const BandPlan& plan, const PatchMap& p, const WeightView& w, CallScratch& scratch, Rows&& rows_of,
                Kernel&& kernel) {
+  const ConvolutionMap& map = p.map;
+  const ImageSource& source = p.source;
+  const ImageTarget& target = p.target;
+  const size_t batch = p.batch;
   const BandTarget out(target, plan.width);
   const bool together = out.direct() && source.plain() && plan.band >= plan.height;
-  const size_t source_room =
+  const size_t source_buffer =
       source.plain() ? 0 : round_up((std::min(plan.source_height, plan.reach) + 2) * plan.source_width, 16);
   const bool stream = together && !target.sink && target.activation.is_identity() &&
                       plan.height * plan.width >= 2 * plan.source_height * plan.source_width &&
                       batch * map.groups * plan.height * plan.width * sizeof(float) >= kStreamBytes;
   const Pieces pieces(plan.height, plan.width, target.tensor->stride[2] == plan.height * plan.width);
   const size_t zeros_floats = round_up(plan.source_width, 16);
-  const size_t floats = source_room + (stream ? pieces.floats(plan.height, plan.width) : out.room(plan.band));
-  threads = threads_for_planes(threads, map, batch);
-  CallScratch::Lease room(scratch, scratch_bytes(threads, floats, zeros_floats));
+  const size_t floats = source_buffer + (stream ? pieces.floats(plan.height, plan.width) : out.buffer(plan.band));
+  const size_t threads = threads_for_planes(p.threads, map, batch);
+  CallScratch::Lease buffer(scratch, scratch_bytes(threads, floats, zeros_floats));
   if (scratch.measuring()) return;
-  const float* zeros = std::fill_n(room.as<float>(), zeros_floats, 0.0f) - zeros_floats;
+  const float* zeros = std::fill_n(buffer.as<float>(), zeros_floats, 0.0f) - zeros_floats;
   for_each_group(
       batch, map.groups, plan.height * plan.width, stream ? kStreamTaskFloats : kTaskFloats, threads,
       [&](size_t n, const Range& channels, size_t worker) {
-        float* own = room.as<float>() + zeros_floats + worker * floats;
-        float weight_room[9 * kPlanes];
-        const float* weight = tap_weights(w, channels, plan.weight, weight_room);
+        float* own = buffer.as<float>() + zeros_floats + worker * floats;
+        float weight_buffer[9 * kPlanes];
+        const float* weight = tap_weights(w, channels, plan.weight, weight_buffer);
         if (stream) {
           const auto stride = static_cast<ptrdiff_t>(source.tensor->stride[1]);
           for (size_t c = channels.begin; c < channels.end; c += pieces.planes) {
@@ -150,7 +150,7 @@ void run_bands(const BandPlan& plan, const ConvolutionMap& map, size_t batch, co
             const Range rows = rows_of(u0, u1);
             ptrdiff_t stride;
             const float* x = source_rows(source, n, c, rows.begin, rows.end, plan.source_width, own, &stride);
-            float* values = out.at(n, c, u0, own + source_room);
+            float* values = out.at(n, c, u0, own + source_buffer);
             to.y = values - u0 * plan.width;
             kernel(x, stride, zeros, planes, Range{u0, u1}, to);
             for (size_t p = 0; p < planes; ++p) out.finish(n, c + p, u0, u1, values + p * to.plane_stride);
@@ -160,29 +160,27 @@ void run_bands(const BandPlan& plan, const ConvolutionMap& map, size_t batch, co
 }
 
 // A map with one phase.
-bool run_window(const PatchAxis& y, const PatchAxis& x, const ConvolutionMap& map, size_t batch,
-                const ImageSource& source, const ImageTarget& target, const WeightView& w, CallScratch& scratch,
-                size_t threads) {
+void run_window(const PatchMap& p, CallScratch& scratch) {
+  const PatchAxis &y = p.y, &x = p.x;
+  const WeightView w = f32_weights(p.weights);
   WindowAxis wy, wx;
-  if (y.step != x.step || !window_axis(y, &wy) || !window_axis(x, &wx)) return false;
+  window_axis(y, &wy), window_axis(x, &wx);
   const auto step = static_cast<size_t>(x.step);
   BandPlan plan{y.pixels, x.pixels, band_rows(y.pixels, step * wx.used, x.pixels), y.extent, wx.used};
   plan.reach = plan.band * step + 2;
   for (ptrdiff_t k = 0; k < 9; ++k) {
     plan.weight[k] = (wy.kernel + k / 3 * wy.kernel_step) * w.y + (wx.kernel + k % 3 * wx.kernel_step) * w.x;
   }
-  DepthwiseWindow window = make_window(y, wy, wx, source);
-  window.far = planes_are_far(map, batch);
+  DepthwiseWindow window = make_window(y, wy, wx, p.source);
+  window.far = planes_are_far(p.map, p.batch);
   run_bands(
-      plan, map, batch, source, target, w, scratch, threads,
-      [&](size_t u0, size_t u1) { return window_rows(y, wy, u0, u1); },
+      plan, p, w, scratch, [&](size_t u0, size_t u1) { return window_rows(y, wy, u0, u1); },
       [&](const float* from, ptrdiff_t stride, const float* zeros, size_t planes, Range rows,
           const DepthwiseOutput& to) {
         DepthwiseWindow some = window;
         some.x = from, some.row_stride = stride, some.zeros = zeros;
         depthwise_rows(some, planes, rows, x.pixels, to);
       });
-  return true;
 }
 
 // One axis of up with stride 2.
@@ -200,43 +198,32 @@ bool spread_axis(const ConvolutionAxis& a, WindowAxis (&phase)[2], size_t (&taps
   return taps[0] + taps[1] == 3;
 }
 
-}  // namespace
-
-bool depthwise_tile_down(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                         const WeightView& w, CallScratch& scratch, size_t threads) {
-  return run_window(down_axis(map.y), down_axis(map.x), map, batch, source, target, w, scratch, threads);
-}
-
-bool depthwise_tile_up(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                       const WeightView& w, CallScratch& scratch, size_t threads) {
-  if (map.y.stride == 1 && map.x.stride == 1) {
-    return run_window(up_axis(map.y, 0), up_axis(map.x, 0), map, batch, source, target, w, scratch, threads);
-  }
+// Up with a stride of 2.
+void run_spread(const PatchMap& p, CallScratch& scratch) {
+  const ConvolutionMap& map = p.map;
+  const WeightView w = f32_weights(p.weights);
   DepthwiseSpread spread;
   WindowAxis wy[2], wx[2];
-  if (!spread_axis(map.y, wy, spread.taps_y, spread.first_y) ||
-      !spread_axis(map.x, wx, spread.taps_x, spread.first_x)) {
-    return false;
-  }
+  spread_axis(map.y, wy, spread.taps_y, spread.first_y), spread_axis(map.x, wx, spread.taps_x, spread.first_x);
   BandPlan plan{map.y.large, map.x.large, 0, map.y.small, map.x.small};
   plan.band = round_up(band_rows(plan.height, plan.source_width, plan.width), 2);
   plan.reach = plan.band / 2 + 2;
   ptrdiff_t* offset = plan.weight;
-  for (size_t p = 0; p < 2; ++p) {
-    for (size_t j = 0; j < spread.taps_y[p]; ++j) {
+  for (size_t i = 0; i < 2; ++i) {
+    for (size_t j = 0; j < spread.taps_y[i]; ++j) {
       for (size_t q = 0; q < 2; ++q) {
         for (size_t k = 0; k < spread.taps_x[q]; ++k) {
-          *offset++ = (wy[p].kernel + static_cast<ptrdiff_t>(j) * wy[p].kernel_step) * w.y +
+          *offset++ = (wy[i].kernel + static_cast<ptrdiff_t>(j) * wy[i].kernel_step) * w.y +
                       (wx[q].kernel + static_cast<ptrdiff_t>(k) * wx[q].kernel_step) * w.x;
         }
       }
     }
   }
-  spread.plane_stride = source.tensor->stride[2];
+  spread.plane_stride = p.source.tensor->stride[2];
   spread.height = static_cast<ptrdiff_t>(map.y.small), spread.width = static_cast<ptrdiff_t>(map.x.small);
   spread.large_width = static_cast<ptrdiff_t>(map.x.large);
   run_bands(
-      plan, map, batch, source, target, w, scratch, threads,
+      plan, p, w, scratch,
       [&](size_t u0, size_t u1) {
         const auto p0 = static_cast<ptrdiff_t>(u0 / 2), p1 = static_cast<ptrdiff_t>((u1 - 1) / 2);
         return rows_inside(p0 + std::min(spread.first_y[0], spread.first_y[1]),
@@ -248,7 +235,21 @@ bool depthwise_tile_up(const ConvolutionMap& map, size_t batch, const ImageSourc
         some.x = from, some.row_stride = stride, some.zeros = zeros;
         depthwise_large_rows(some, planes, rows, to);
       });
-  return true;
+}
+
+}  // namespace
+
+bool accepts_depthwise_tile(const PatchMap& p) {
+  if (!is_depthwise(p.map)) return false;
+  WindowAxis wy[2], wx[2];
+  if (!p.is_strided()) return p.y.step == p.x.step && window_axis(p.y, wy) && window_axis(p.x, wx);
+  DepthwiseSpread spread;
+  return spread_axis(p.map.y, wy, spread.taps_y, spread.first_y) &&
+         spread_axis(p.map.x, wx, spread.taps_x, spread.first_x);
+}
+
+void run_depthwise_tile(const PatchMap& p, CallScratch& scratch) {
+  p.is_strided() ? run_spread(p, scratch) : run_window(p, scratch);
 }
 
 }  // namespace bnns

@@ -1,5 +1,5 @@
 // Depthwise convolution with 3x3 windows on planes as they lie in memory: stride 1 and 2, both directions, and the
-// weight gradient. Anything else takes the slabs of convolution/depthwise/depthwise.cc. Sources that are not plain f32,
+// weight gradient. Anything else takes the slabs of convolution/depthwise/slab.cc. Sources that are not plain f32,
 // and targets that are not plain or are added to, pass through a dense band of rows in scratch, so that every layout
 // runs the same kernels and gives the same bits.
 #pragma once
@@ -8,24 +8,20 @@
 
 #include "src/core/call_scratch.h"
 #include "src/core/parallel.h"
-#include "src/ops/convolution/common/patch_map.h"
-#include "src/ops/convolution/common/source.h"
-#include "src/ops/convolution/common/target.h"
+#include "src/ops/convolution/common/problem.h"
 
 namespace bnns {
 
-// Each runs the map and returns true, or does nothing and returns false where it is not for it. Scratch per thread: a
-// band of source rows and one of target rows, 256 KB or a few rows each, or nothing for plain f32.
-bool depthwise_tile_down(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                         const WeightView& w, CallScratch& scratch, size_t threads);
-bool depthwise_tile_up(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                       const WeightView& w, CallScratch& scratch, size_t threads);
-bool depthwise_tile_weights(const ConvolutionMap& map, size_t batch, const ImageSource& small, const ImageSource& large,
-                            const WeightTarget& target, CallScratch& scratch, size_t threads);
+// Scratch per thread: a band of source rows and one of target rows, 256 KB or a few rows each, or nothing for plain
+// f32.
+bool accepts_depthwise_tile(const PatchMap& p);
+void run_depthwise_tile(const PatchMap& p, CallScratch& scratch);
+bool accepts_depthwise_tile_dw(const WeightMap& p);
+void run_depthwise_tile_dw(const WeightMap& p, CallScratch& scratch);
 
 // ---- kernels ------------------------------------------------------------------------------------------------------
 
-// Planes in memory, for asking for their lines ahead.
+// Planes in memory, for prefetching their lines.
 struct DepthwisePlanes {
   const float* first = nullptr;
   size_t plane_stride = 0, row_stride = 0;

@@ -1,3 +1,5 @@
+// Depthwise weight gradients of 3x3 windows: nine dot products for each plane.
+
 #include <algorithm>
 
 #include "src/core/checked.h"
@@ -15,35 +17,43 @@ constexpr size_t kDotSamples = 2, kSmallPlane = 256;
 
 }  // namespace
 
+bool accepts_depthwise_tile_dw(const WeightMap& p) {
+  WindowAxis wy, wx;
+  return is_depthwise(p.map) && p.y.step == p.x.step && window_axis(p.y, &wy) && window_axis(p.x, &wx);
+}
+
 // A task owns a few channels and walks the batch in order. Bands follow from the shape, so every layout has the same
 // sums.
-bool depthwise_tile_weights(const ConvolutionMap& map, size_t batch, const ImageSource& small, const ImageSource& large,
-                            const WeightTarget& target, CallScratch& scratch, size_t threads) {
-  const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
+void run_depthwise_tile_dw(const WeightMap& problem, CallScratch& scratch) {
+  const ConvolutionMap& map = problem.map;
+  const PatchAxis &y = problem.y, &x = problem.x;
+  const ImageSource &small = problem.small, &large = problem.large;
+  const WeightTarget& target = problem.target;
+  const size_t batch = problem.batch;
   WindowAxis wy, wx;
-  if (y.step != x.step || !window_axis(y, &wy) || !window_axis(x, &wx)) return false;
+  window_axis(y, &wy), window_axis(x, &wx);
   const auto step = static_cast<size_t>(x.step);
   const size_t band = band_rows(y.pixels, step * wx.used, x.pixels);
-  const size_t large_room = large.plain() ? 0 : round_up((std::min(y.extent, band * step + 2) + 2) * wx.used, 16);
-  const size_t small_room = small.plain() ? 0 : round_up((band + 2) * x.pixels, 16);
+  const size_t large_buffer = large.plain() ? 0 : round_up((std::min(y.extent, band * step + 2) + 2) * wx.used, 16);
+  const size_t small_buffer = small.plain() ? 0 : round_up((band + 2) * x.pixels, 16);
   const size_t zeros_floats = round_up(wx.used, 16);
   const size_t side_by_side = std::clamp<size_t>(kDotFloats / (y.extent * x.extent), kDotChannels, 8 * kDotChannels);
   const size_t channels = std::clamp<size_t>(map.groups / 8, 1, side_by_side), tasks = div_up(map.groups, channels);
   constexpr size_t kLanes = 9 * kDepthwiseLanes, kSums = 32;  // floats per channel: lanes, nine doubles
-  const size_t floats = channels * (kLanes + kSums) + large_room + small_room;
-  threads = std::min(tasks, threads_for_planes(threads, map, batch));
-  CallScratch::Lease room(scratch, scratch_bytes(threads, floats, zeros_floats));
-  if (scratch.measuring()) return true;
-  std::fill_n(room.as<float>(), zeros_floats, 0.0f);
+  const size_t floats = channels * (kLanes + kSums) + large_buffer + small_buffer;
+  const size_t threads = std::min(tasks, threads_for_planes(problem.threads, map, batch));
+  CallScratch::Lease buffer(scratch, scratch_bytes(threads, floats, zeros_floats));
+  if (scratch.measuring()) return;
+  std::fill_n(buffer.as<float>(), zeros_floats, 0.0f);
   DepthwiseWindow window = make_window(y, wy, wx, large);
-  window.zeros = room.as<float>(), window.sample_stride = large.batch_stride;
+  window.zeros = buffer.as<float>(), window.sample_stride = large.batch_stride;
   window.far = planes_are_far(map, batch);
   const bool together = large.plain() && small.plain();
   parallel_for(tasks, threads, [&](size_t task, size_t worker) {
     const size_t c0 = task * channels, c1 = std::min(map.groups, c0 + channels);
-    float* lanes = room.as<float>() + zeros_floats + worker * floats;
+    float* lanes = buffer.as<float>() + zeros_floats + worker * floats;
     double* sums = reinterpret_cast<double*>(lanes + channels * kLanes);
-    float *large_rows = lanes + channels * (kLanes + kSums), *small_rows = large_rows + large_room;
+    float *large_rows = lanes + channels * (kLanes + kSums), *small_rows = large_rows + large_buffer;
     std::fill_n(lanes, channels * (kLanes + kSums), 0.0f);
     DepthwiseWindow plane = window;
     size_t pending = 0;  // pixels in the lanes
@@ -83,7 +93,6 @@ bool depthwise_tile_weights(const ConvolutionMap& map, size_t batch, const Image
       }
     }
   });
-  return true;
 }
 
 }  // namespace bnns

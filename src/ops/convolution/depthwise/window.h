@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "src/core/parallel.h"
-#include "src/ops/convolution/depthwise/depthwise.h"
+#include "src/ops/convolution/depthwise/slab.h"
 #include "src/ops/convolution/depthwise/tile.h"
 
 namespace bnns {
@@ -37,21 +37,21 @@ inline size_t band_rows(size_t rows, size_t source_row, size_t target_row) {
   return most >= rows ? rows : std::min(rows, std::max(part, most / part * part));
 }
 
-// Rows [r0, r1) of a plane, the first `width` of each: in place, or dense in room (which has space for 2 rows more).
+// Rows [r0, r1) of a plane, the first `width` of each: in place, or dense in buffer (which has space for 2 rows more).
 // Returns where row 0 would be.
 inline const float* source_rows(const ImageSource& source, size_t n, size_t c, size_t r0, size_t r1, size_t width,
-                                float* room, ptrdiff_t* stride) {
+                                float* buffer, ptrdiff_t* stride) {
   if (source.plain()) {
     *stride = static_cast<ptrdiff_t>(source.tensor->stride[1]);
     return source.plain_at(n, c, 0);
   }
-  float* to = room;
+  float* to = buffer;
   for (size_t r = r0; r < r1; ++r, to += width) {
-    const float* row = source.row(n, c, r, 0, width, room + (r1 - r0) * width);
+    const float* row = source.row(n, c, r, 0, width, buffer + (r1 - r0) * width);
     std::memcpy(to, row, width * sizeof(float));
   }
   *stride = static_cast<ptrdiff_t>(width);
-  return room - r0 * width;
+  return buffer - r0 * width;
 }
 
 inline size_t threads_for_planes(size_t threads, const ConvolutionMap& map, size_t batch) {

@@ -48,7 +48,7 @@ HWY_NOINLINE void Dots(FewDots& t, size_t row, size_t column) {
   };
   size_t j = 0;
   for (; j + lanes <= t.flat; j += lanes) {
-    look_ahead(t);
+    prefetch_ahead(t);
     step([&](const float* p) HWY_ATTR { return hn::LoadU(d, p); }, j);
   }
   if (j < t.flat) step([&](const float* p) HWY_ATTR { return LoadPartial(d, p, t.flat - j); }, j);

@@ -1,3 +1,5 @@
+// Weight gradients with few small channels: dot products of gradients with the compact slab.
+
 #include <algorithm>
 #include <bit>
 
@@ -14,8 +16,9 @@ constexpr size_t kSliceWork = 1 << 20;  // multiply-adds that are worth one
 
 }  // namespace
 
-bool few_accepts_weights(const ConvolutionMap& map) {
-  const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
+bool accepts_few_dw(const WeightMap& p) {
+  const ConvolutionMap& map = p.map;
+  const PatchAxis &y = p.y, &x = p.x;
   const size_t columns = map.large_channels * y.taps * x.taps;
   return map.small_channels <= kFewMostRows && map.small_channels * columns <= kLaneSums && y.step == 1 &&
          x.step == 1 && y.taps * x.taps >= 2 && x.pixels <= kFewFlat &&
@@ -25,9 +28,12 @@ bool few_accepts_weights(const ConvolutionMap& map) {
 
 // A task takes a slice of all blocks (samples and rows of them) for one group. Slices follow from the shape and are
 // added in order.
-void few_weights(const ConvolutionMap& map, size_t batch, const ImageSource& small, const ImageSource& large,
-                 const WeightTarget& target, CallScratch& scratch, size_t threads) {
-  const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
+void run_few_dw(const WeightMap& problem, CallScratch& scratch) {
+  const ConvolutionMap& map = problem.map;
+  const PatchAxis &y = problem.y, &x = problem.x;
+  const ImageSource &small = problem.small, &large = problem.large;
+  const WeightTarget& target = problem.target;
+  const size_t batch = problem.batch;
   const size_t rows = map.small_channels, channels = map.large_channels, taps = y.taps * x.taps;
   const size_t columns = channels * taps, width = x.pixels;
   const FewSlab slab(y, x, channels, true, batch);
@@ -36,7 +42,7 @@ void few_weights(const ConvolutionMap& map, size_t batch, const ImageSource& sma
   // A power of two, which most numbers of threads share evenly.
   const size_t wanted = std::clamp<size_t>(work / kSliceWork, 1, std::max<size_t>(1, kSlices / map.groups));
   const size_t slices = std::min(std::bit_ceil(wanted), blocks);
-  threads = threads_for(threads, map.groups * slices * rows, work / 2);
+  const size_t threads = threads_for(problem.threads, map.groups * slices * rows, work / 2);
   // Where slices are few, small channels are shared out: no sum depends on it.
   const size_t part_rows = div_up(rows, div_up(threads, map.groups * slices)), parts = div_up(rows, part_rows);
   const size_t part_sums = round_up(part_rows * columns, 4), sums = parts * part_sums;
@@ -45,11 +51,11 @@ void few_weights(const ConvolutionMap& map, size_t batch, const ImageSource& sma
   const size_t offset_floats = round_up(2 * columns, 16), slice_floats = round_up(map.groups * slices * sums, 16);
   const size_t g_stride = round_up(slab.flat, 16), slab_floats = slab.floats(channels);
   const size_t g_floats = dense ? 0 : rows * g_stride + round_up(2 * width, 16);
-  const size_t own_floats = 16 * part_sums + slab_floats + slab.room_floats(x) + g_floats;
-  CallScratch::Lease room(scratch, scratch_bytes(threads, own_floats, offset_floats + slice_floats));
+  const size_t own_floats = 16 * part_sums + slab_floats + slab.buffer_floats(x) + g_floats;
+  CallScratch::Lease buffer(scratch, scratch_bytes(threads, own_floats, offset_floats + slice_floats));
   if (scratch.measuring()) return;
-  auto* const offset = room.as<ptrdiff_t>();
-  float* const sliced = room.as<float>() + offset_floats;
+  auto* const offset = buffer.as<ptrdiff_t>();
+  float* const sliced = buffer.as<float>() + offset_floats;
   for (size_t i = 0; i < columns; ++i) {
     offset[i] = static_cast<ptrdiff_t>(i / taps * slab.channel_stride) + slab.tap_offset(y, x, i % taps);
   }
@@ -57,15 +63,15 @@ void few_weights(const ConvolutionMap& map, size_t batch, const ImageSource& sma
     const size_t group = task / parts / slices, slice = task / parts % slices;
     const size_t s0 = task % parts * part_rows, s1 = std::min(rows, s0 + part_rows);
     float* lanes = sliced + slice_floats + worker * own_floats;
-    float *source = lanes + 16 * part_sums, *slab_room = source + slab_floats,
-          *staged = slab_room + slab.room_floats(x);
+    float *source = lanes + 16 * part_sums, *slab_buffer = source + slab_floats,
+          *staged = slab_buffer + slab.buffer_floats(x);
     std::fill_n(lanes, 16 * part_sums, 0.0f);
     FewDots dots;
     dots.rows = s1 - s0, dots.columns = columns, dots.x = source, dots.offset = offset, dots.lanes = lanes;
     for (size_t b = slice * blocks / slices; b < (slice + 1) * blocks / slices; ++b) {
       const size_t n = b / row_blocks * slab.samples, u0 = b % row_blocks * slab.rows,
                    u1 = std::min(y.pixels, u0 + slab.rows);
-      slab.fill(large, y, x, n, group * channels, channels, u0, u1, source, slab_room);
+      slab.fill(large, y, x, n, group * channels, channels, u0, u1, source, slab_buffer);
       dots.flat = slab.flat_of(u1 - u0, width);
       if (dense) {
         dots.g = small.plain_at(n, group * rows + s0, u0), dots.g_stride = small.tensor->stride[2];

@@ -12,45 +12,34 @@
 #include "src/core/call_scratch.h"
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
-#include "src/ops/convolution/common/patch_map.h"
-#include "src/ops/convolution/common/source.h"
-#include "src/ops/convolution/common/target.h"
+#include "src/ops/convolution/common/problem.h"
 
 namespace bnns {
 
-// Whether a patch map of so many rows (target channels) and source channels per group goes this way. Follows from the
-// shape alone.
-bool few_accepts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels, size_t batch);
+// The patch map, scratch 1.5 MB per thread at most, and the weights once.
+bool accepts_few_tile(const PatchMap& p);
+void run_few_tile(const PatchMap& p, CallScratch& scratch);
+SinkParts few_tile_parts(const PatchMap& p);
+// Whether a map fits the slab and pays, with the x axis given instead of its own. Follows from the shape alone.
+bool few_fits(const PatchMap& p, const PatchAxis& x);
 
-// The patch map, with the arguments of PatchProduct. Scratch: 1.5 MB per thread at most, and the weights once.
-void few_patches(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
-                 const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
-                 const ImageSource& source, const ImageTarget& target, CallScratch& scratch, size_t threads);
-// The same from the side of the source, where it is much smaller than the target (a kernel without padding, backward):
-// every tap's product with the source plane is added where it belongs, and no sum meets the zeros around. Not for
-// sinks.
-bool few_scatter_accepts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels, size_t batch);
-void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
-                 const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
-                 const ImageSource& source, const ImageTarget& target, CallScratch& scratch, size_t threads);
+// The transposed form, where the source is much smaller than the target (a kernel without padding, backward): every
+// tap's product with the source plane is added where it belongs, and no sum meets the zeros around.
+bool accepts_few_transposed(const PatchMap& p);
+void run_few_transposed(const PatchMap& p, CallScratch& scratch);
 // The same for one or two target channels: a load of the source then serves all taps of a row instead of one or two
-// channels. Not for sinks.
-bool few_fold_accepts(const PatchAxis& x, size_t rows);
-void few_fold(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
-              const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
-              const ImageSource& source, const ImageTarget& target, CallScratch& scratch, size_t threads);
-// The map up over strides of 2 with few channels of the large image: all phases on one slab. Not for sinks.
-bool few_phases_accepts(const ConvolutionMap& map, size_t batch);
-void few_phases(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                const WeightView& w, CallScratch& scratch, size_t threads);
-SinkParts few_sink_parts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels, size_t batch);
+// channels.
+bool accepts_few_fold(const PatchMap& p);
+void run_few_fold(const PatchMap& p, CallScratch& scratch);
+// The map up over strides of 2 with few channels of the large image: all phases on one slab.
+bool accepts_few_phases(const PatchMap& p);
+void run_few_phases(const PatchMap& p, CallScratch& scratch);
 
 // The weight gradient, with few channels of the small image.
-bool few_accepts_weights(const ConvolutionMap& map);
-void few_weights(const ConvolutionMap& map, size_t batch, const ImageSource& small, const ImageSource& large,
-                 const WeightTarget& target, CallScratch& scratch, size_t threads);
+bool accepts_few_dw(const WeightMap& p);
+void run_few_dw(const WeightMap& p, CallScratch& scratch);
 
-// ---- the slab, for both -------------------------------------------------------------------------------------------
+// ---- the slab, for all -------------------------------------------------------------------------------------------
 
 inline constexpr size_t kFewMostRows = 24;       // target channels of a group
 inline constexpr size_t kFewFloats = 96 * 1024;  // of a slab: 384 KB
@@ -74,23 +63,23 @@ struct FewSlab {
   size_t flat = 0;  // numbers of a block
 
   FewSlab(const PatchAxis& y, const PatchAxis& x, size_t channels, bool compact, size_t batch);
-  // Floats of the slab and of the room beside it.
+  // Floats of the slab and of the buffer beside it.
   size_t floats(size_t channels) const { return round_up(channels * channel_stride + kSlack, 16); }
-  size_t room_floats(const PatchAxis& x) const {
+  size_t buffer_floats(const PatchAxis& x) const {
     return round_up(2 * x.extent + (copies > 1 ? source_rows * padded : 0), 16);
   }
   size_t flat_of(size_t target_rows, size_t width) const { return (target_rows - 1) * length + samples * width; }
   ptrdiff_t tap_offset(const PatchAxis& y, const PatchAxis& x, size_t tap) const;
   // Source rows of target rows [u0, u1) of samples from n on and channels [c0, c0 + channels).
   void fill(const ImageSource& source, const PatchAxis& y, const PatchAxis& x, size_t n, size_t c0, size_t channels,
-            size_t u0, size_t u1, float* to, float* room) const;
+            size_t u0, size_t u1, float* to, float* buffer) const;
 
   static constexpr size_t kSlack = 256;  // floats that vectors may touch beyond the last row
 };
 
-// The same columns of some rows of a plane, stride floats apart. room has space for 2 * count.
+// The same columns of some rows of a plane, stride floats apart. buffer has space for 2 * count.
 void few_copy_source(const ImageSource& source, size_t n, size_t c, Range rows, size_t first, size_t count, float* to,
-                     size_t stride, float* room);
+                     size_t stride, float* buffer);
 
 // ---- kernels ------------------------------------------------------------------------------------------------------
 
@@ -102,8 +91,8 @@ inline constexpr size_t kFewNear = 6 * 1024;  // floats of a source that stay in
 // + offset[t] + j] for j < flat, rounded up to a multiple of 16.
 enum class FewStore : unsigned char {
   plain,
-  add,            // y += the sum, for j < flat only
-  around_caches,  // y and y_stride are whole lines, flat a multiple of 16; then stream_end()
+  add,           // y += the sum, for j < flat only
+  non_temporal,  // y and y_stride are whole lines, flat a multiple of 16; then stream_end()
 };
 struct FewTile {
   size_t rows = 0, channels = 0, taps = 0, flat = 0;
@@ -115,16 +104,16 @@ struct FewTile {
   float* y = nullptr;
   size_t y_stride = 0;
   FewStore store = FewStore::plain;
-  const float* bias = nullptr;  // of each row, or none; only for what goes around the caches
-  // Memory that will be read soon: asked for some lines at a time.
+  const float* bias = nullptr;  // of each row, or none; only with non_temporal
+  // Memory that will be read soon: prefetched some lines at a time.
   const float *ahead = nullptr, *ahead_end = nullptr;
   size_t ahead_lines = 1;
 };
 void few_tile(FewTile& tile) noexcept;  // moves ahead
 
-// Asks for the next lines of what a tile or dots will read soon.
+// Prefetches the next lines of what a tile or dots will read soon.
 template <class T>
-inline void look_ahead(T& t) {
+inline void prefetch_ahead(T& t) {
   for (size_t i = 0; i < t.ahead_lines && t.ahead < t.ahead_end; ++i, t.ahead += 16) __builtin_prefetch(t.ahead);
 }
 

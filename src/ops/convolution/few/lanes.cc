@@ -1,3 +1,5 @@
+// Maps down with target channels as lanes: broadcast pixels times vectors of weights.
+
 #include "src/ops/convolution/few/lanes.h"
 
 #include <algorithm>
@@ -7,13 +9,14 @@
 #include "src/core/parallel.h"
 #include "src/gemm/pack.h"
 #include "src/ops/convolution/common/kernels.h"
+#include "src/ops/convolution/common/weights.h"
 
 namespace bnns {
 namespace {
 
 constexpr size_t kMostWeights = 16 * 1024;  // floats of a group, padded: 64 KB
 constexpr size_t kLeastDepth = 64;          // multiply-adds that repay the transposition
-constexpr size_t kStreamBytes = 4u << 20;   // targets from here on go around the caches
+constexpr size_t kStreamBytes = 4u << 20;   // targets from here on leave by non-temporal stores
 constexpr size_t kShortRow = 16;            // pixels; longer rows without a stride fill vectors well enough
 constexpr size_t kTasks = 4;                // wanted per thread
 constexpr size_t kMostBlocks = 8;           // of a task
@@ -69,8 +72,10 @@ LaneWindows lane_windows(const Slab& s, const PatchAxis& y, const PatchAxis& x, 
   return w;
 }
 
-bool lanes_accepts(const ConvolutionMap& map) {
-  const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
+bool accepts_few_lanes(const PatchMap& p) {
+  const ConvolutionMap& map = p.map;
+  const PatchAxis &y = p.y, &x = p.x;
+  if (p.up || p.target.sink) return false;
   const size_t width = round_up(map.small_channels, kLanesUnit), depth = map.large_channels * y.taps * x.taps;
   if (x.step != 2 && (x.step != 1 || x.pixels > kShortRow)) return false;
   return width <= kLanesMost && 8 * (width - map.small_channels) <= width && x.tap == 1 && x.taps > 1 &&
@@ -85,15 +90,11 @@ struct FinishedRows {
   size_t n = 0, u0 = 0, u1 = 0, first = 0, channels = 0;  // first: channel
 };
 
-// Where they go, kLanesUnit channels at a time; planes has room for the rows of so many.
+// Where they go, kLanesUnit channels at a time; planes has space for the rows of so many.
 class LanesTarget {
  public:
-  LanesTarget(const ImageTarget& target, size_t width, size_t panel, bool large)
-      : target_(target),
-        width_(width),
-        panel_(panel),
-        dense_(target.plain() && !target.accumulate && target.tensor->stride[1] == width),
-        stream_(dense_ && large) {}
+  LanesTarget(const ImageTarget& target, const PatchAxis& y, const PatchAxis& x, size_t panel, bool large)
+      : target_(target), width_(x.pixels), panel_(panel), dense_(target.in_place(y, x)), stream_(dense_ && large) {}
   bool stream() const { return stream_; }
 
   void put(const FinishedRows& f, size_t c0, size_t c1, float* planes) const {
@@ -112,8 +113,7 @@ class LanesTarget {
       for (size_t u = f.u0; u < f.u1; ++u, values += width_) store_run(target_, f.n, channel, u, 0, 1, values, width_);
       return;
     }
-    float* to = static_cast<float*>(target_.data) + f.n * target_.batch_stride + channel * target_.tensor->stride[2] +
-                f.u0 * width_;
+    float* to = target_.at(f.n, channel, f.u0);
     if (stream_) {
       stream_values(values, count, to);
     } else {
@@ -130,33 +130,36 @@ class LanesTarget {
 
 // A task is some blocks, a few rows of a sample each; how many follows from the number of tasks that the threads want,
 // which no sum depends on. The sums of a panel leave while those of the next one are made, half of them at a time:
-// stores that go around the caches take as long as a good part of the sums, but nobody waits for them.
-void lanes_down(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                const WeightView& w, CallScratch& scratch, size_t threads) {
-  const PatchAxis y = down_axis(map.y), x = down_axis(map.x), columns = lanes_columns(x);
+// non-temporal stores take as long as a good part of the sums, but nobody waits for them.
+void run_few_lanes(const PatchMap& p, CallScratch& scratch) {
+  const ConvolutionMap& map = p.map;
+  const PatchAxis &y = p.y, &x = p.x, columns = lanes_columns(x);
+  const ImageSource& source = p.source;
+  const WeightView w = f32_weights(p.weights);
+  const size_t batch = p.batch;
   const size_t rows = map.small_channels, channels = map.large_channels, width = round_up(rows, kLanesUnit);
   const size_t panel = width % kPanel == 0 ? kPanel : width;
   const size_t depth = channels * y.taps * x.taps, images = batch * map.groups;
-  threads = threads_for(threads, images * y.pixels, images * rows * depth * y.pixels * x.pixels / 2);
+  const size_t threads = threads_for(p.threads, images * y.pixels, images * rows * depth * y.pixels * x.pixels / 2);
   const size_t wanted = threads == 1 ? 1 : std::min(y.pixels, div_up(kTasks * threads, images));
   const size_t block = std::min(lanes_rows(y, x, width), div_up(y.pixels, wanted)), blocks = div_up(y.pixels, block);
   const size_t together = std::clamp<size_t>(images * blocks / (2 * kTasks * threads), 1, kMostBlocks);
   const size_t most = block * x.pixels;
-  const LanesTarget out(target, x.pixels, panel, images * rows * y.pixels * x.pixels * sizeof(float) >= kStreamBytes);
+  const LanesTarget out(p.target, y, x, panel, images * rows * y.pixels * x.pixels * sizeof(float) >= kStreamBytes);
 
   const size_t slab = round_up(slab_floats(y, columns, {0, 1, 0, block, 0, columns.pixels}, channels), 16);
   const size_t staged = round_up(most * panel, 16), own = slab + 2 * staged + most * kLanesUnit;
-  CallScratch::Lease room(scratch, scratch_bytes(threads, own, map.groups * depth * width));
+  CallScratch::Lease buffer(scratch, scratch_bytes(threads, own, map.groups * depth * width));
   if (scratch.measuring()) return;
-  float* const packed = room.as<float>();
+  float* const packed = buffer.as<float>();
   for (size_t g = 0; g < map.groups; ++g) {
     for (size_t r = 0; r < width; r += panel) {
       pack_lanes(y, x, w, g, r, std::min(panel, rows - r), channels, panel, packed + (g * width + r) * depth);
     }
   }
   parallel_for(div_up(images * blocks, together), threads, [&](size_t task, size_t worker) {
-    float* const slab_room = packed + map.groups * depth * width + worker * own;
-    float *const sums = slab_room + slab, *const planes = sums + 2 * staged;
+    float* const slab_buffer = packed + map.groups * depth * width + worker * own;
+    float *const sums = slab_buffer + slab, *const planes = sums + 2 * staged;
     const size_t half = round_up(panel / 2, kLanesUnit);
     FinishedRows last;
     size_t turn = 0;
@@ -164,7 +167,7 @@ void lanes_down(const ConvolutionMap& map, size_t batch, const ImageSource& sour
       const size_t u0 = b % blocks * block, u1 = std::min(y.pixels, u0 + block);
       const size_t group = b / blocks % map.groups, n = b / blocks / map.groups;
       const Slab s =
-          make_slab(source, y, columns, {n, n + 1, u0, u1, 0, columns.pixels}, group * channels, channels, slab_room);
+          make_slab(source, y, columns, {n, n + 1, u0, u1, 0, columns.pixels}, group * channels, channels, slab_buffer);
       const LaneWindows windows = lane_windows(s, y, x, channels, u1 - u0);
       for (size_t r = 0; r < rows; r += panel) {
         float* const to = sums + turn++ % 2 * staged;

@@ -12,23 +12,17 @@
 #include <cstddef>
 
 #include "src/core/call_scratch.h"
-#include "src/ops/convolution/common/patch_map.h"
-#include "src/ops/convolution/common/source.h"
-#include "src/ops/convolution/common/target.h"
+#include "src/ops/convolution/common/problem.h"
 
 namespace bnns {
 
-// Whether the maps go this way; follows from the shape alone.
-bool lanes_accepts(const ConvolutionMap& map);
-bool lanes_accepts_weights(const ConvolutionMap& map);
-
-// The map down; not for sinks. Scratch: the weights once; per thread a slab of the source for some rows and twice the
-// small image's rows, 32 KB each or one row.
-void lanes_down(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                const WeightView& w, CallScratch& scratch, size_t threads);
+// The map down; not for sinks, which take the next one. Scratch: the weights once; per thread a slab of the source for
+// some rows and twice the small image's rows, 32 KB each or one row.
+bool accepts_few_lanes(const PatchMap& p);
+void run_few_lanes(const PatchMap& p, CallScratch& scratch);
 // The weight gradient. Scratch: up to 16 times dW; per thread as above.
-void lanes_weights(const ConvolutionMap& map, size_t batch, const ImageSource& small, const ImageSource& large,
-                   const WeightTarget& target, CallScratch& scratch, size_t threads);
+bool accepts_few_lanes_dw(const WeightMap& p);
+void run_few_lanes_dw(const WeightMap& p, CallScratch& scratch);
 
 // ---- what both share ------------------------------------------------------------------------------------------------
 

@@ -1,3 +1,5 @@
+// Weight gradients with small channels as lanes: broadcast taps times vectors of gradients.
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -18,8 +20,9 @@ constexpr size_t kStorePart = 128;       // weights of a channel that are added 
 
 }  // namespace
 
-bool lanes_accepts_weights(const ConvolutionMap& map) {
-  const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
+bool accepts_few_lanes_dw(const WeightMap& p) {
+  const ConvolutionMap& map = p.map;
+  const PatchAxis &y = p.y, &x = p.x;
   const size_t width = round_up(map.small_channels, kLanesUnit), depth = map.large_channels * y.taps * x.taps;
   return width <= kLanesMost && 4 * (width - map.small_channels) < width && x.step <= 2 && x.tap == 1 &&
          (x.taps == 3 || x.taps == 5 || x.taps == 7) && depth * width <= kMostSums &&
@@ -28,9 +31,12 @@ bool lanes_accepts_weights(const ConvolutionMap& map) {
 
 // A task takes a slice of all blocks (rows of samples) for one group. Slices follow from the shape and are added in
 // order.
-void lanes_weights(const ConvolutionMap& map, size_t batch, const ImageSource& small, const ImageSource& large,
-                   const WeightTarget& target, CallScratch& scratch, size_t threads) {
-  const PatchAxis y = down_axis(map.y), x = down_axis(map.x), columns = lanes_columns(x);
+void run_few_lanes_dw(const WeightMap& problem, CallScratch& scratch) {
+  const ConvolutionMap& map = problem.map;
+  const PatchAxis &y = problem.y, &x = problem.x, columns = lanes_columns(x);
+  const ImageSource &small = problem.small, &large = problem.large;
+  const WeightTarget& target = problem.target;
+  const size_t batch = problem.batch;
   const size_t rows = map.small_channels, channels = map.large_channels, width = round_up(rows, kLanesUnit);
   const size_t panel = x.taps == 7 ? std::min<size_t>(width, 32) : width;
   const size_t taps = y.taps * x.taps, depth = channels * taps, sums = depth * width;
@@ -40,7 +46,7 @@ void lanes_weights(const ConvolutionMap& map, size_t batch, const ImageSource& s
   const size_t most_slices = std::clamp<size_t>(work / map.groups / kSliceWork, 1, div_up(kSlices, map.groups));
   const size_t slices = std::min(std::bit_ceil(most_slices), blocks);
   // Source channels are split where slices are few: no sum depends on it.
-  threads = threads_for(threads, map.groups * slices * channels, work / 2);
+  const size_t threads = threads_for(problem.threads, map.groups * slices * channels, work / 2);
   const size_t wanted = threads == 1 ? 1 : std::min(channels, div_up(2 * threads, map.groups * slices));
   const size_t some_channels = div_up(channels, wanted), parts = div_up(channels, some_channels);
 
@@ -48,9 +54,9 @@ void lanes_weights(const ConvolutionMap& map, size_t batch, const ImageSource& s
   const size_t slab = round_up(slab_floats(y, columns, {0, 1, 0, block, 0, columns.pixels}, some_channels), 16);
   const size_t g_floats = block * x.pixels * panel;
   const size_t own = slab + g_floats + (dense ? 0 : round_up(block * x.pixels * rows + 2 * x.pixels, 16));
-  CallScratch::Lease room(scratch, scratch_bytes(threads, own, map.groups * slices * sums));
+  CallScratch::Lease buffer(scratch, scratch_bytes(threads, own, map.groups * slices * sums));
   if (scratch.measuring()) return;
-  float* const sliced = room.as<float>();
+  float* const sliced = buffer.as<float>();
   const bool plain = !target.accumulate && target.x == 1 && target.y == static_cast<ptrdiff_t>(x.taps) &&
                      target.large == static_cast<ptrdiff_t>(taps) && target.small > 0;
   // dW = or += the slices, added in order, for weights [k0, k1) of the panel at small channel r0.
@@ -72,8 +78,8 @@ void lanes_weights(const ConvolutionMap& map, size_t batch, const ImageSource& s
     const size_t group = task / parts / slices, slice = task / parts % slices;
     const size_t c0 = task % parts * some_channels, c1 = std::min(channels, c0 + some_channels);
     float* const dw = sliced + task / parts * sums;
-    float* const slab_room = sliced + map.groups * slices * sums + worker * own;
-    float *const g = slab_room + slab, *const stage = g + g_floats;
+    float* const slab_buffer = sliced + map.groups * slices * sums + worker * own;
+    float *const g = slab_buffer + slab, *const stage = g + g_floats;
     for (size_t r = 0; r < width; r += panel) {
       const size_t some = std::min(panel, width - r);
       std::fill_n(dw + r * depth + c0 * taps * some, (c1 - c0) * taps * some, 0.0f);
@@ -96,9 +102,9 @@ void lanes_weights(const ConvolutionMap& map, size_t batch, const ImageSource& s
         }
       }
       const Slab s = make_slab(large, y, columns, {n, n + 1, u0, u1, 0, columns.pixels}, group * channels + c0, c1 - c0,
-                               slab_room);
+                               slab_buffer);
       const LaneWindows windows = lane_windows(s, y, x, c1 - c0, u1 - u0);
-      LinesAhead ahead;  // the next block's gradients: short runs, which the hardware does not see coming
+      LinesAhead ahead;  // the next block's gradients: short runs, which the hardware does not foresee
       if (dense && b + 1 < end) {
         ahead.from = small.plain_at((b + 1) / row_blocks, group * rows, (b + 1) % row_blocks * block);
         ahead.runs = rows, ahead.lines = div_up(block * x.pixels, 16), ahead.stride = stride;

@@ -162,7 +162,7 @@ HWY_INLINE void DotChannels(const LaneWindows& t, const float* g, size_t width, 
   constexpr size_t kRows = HWY_MAX(size_t{1}, HWY_MIN(kTaps, SumsFor(kCount) / kTaps));
   for (size_t c = 0; c < t.channels; ++c) {
     const auto run = [&](auto tile, size_t ky) {
-      ask_ahead(ahead);
+      prefetch_some(ahead);
       tile(t, t.x + c * t.channel_stride + static_cast<ptrdiff_t>(ky) * t.tap_row, g, width,
            dw + (c * t.taps_y + ky) * kTaps * width);
     };

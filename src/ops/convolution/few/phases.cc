@@ -1,8 +1,11 @@
+// Up over a stride of 2 to few target channels: all four phases on one slab.
+
 #include <algorithm>
 
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
 #include "src/ops/convolution/common/kernels.h"
+#include "src/ops/convolution/common/weights.h"
 #include "src/ops/convolution/few/few.h"
 
 namespace bnns {
@@ -21,6 +24,12 @@ PatchAxis unite(const PatchAxis& a, const PatchAxis& b) {
   return all;
 }
 
+// The map with the y axis that reads what both phases read.
+PatchMap united(PatchMap p, const PatchAxis (&y)[2]) {
+  p.y = unite(y[0], y[1]);
+  return p;
+}
+
 // Several tiles on one source: kNearBlock numbers of so many channels at a time as stay in L1, where a channel's take
 // `floats`.
 void run_tiles(FewTile* tiles, size_t count, size_t floats, LinesAhead ahead) {
@@ -33,7 +42,7 @@ void run_tiles(FewTile* tiles, size_t count, size_t floats, LinesAhead ahead) {
       const size_t c0 = channels * part / parts, c1 = channels * (part + 1) / parts;
       for (size_t i = 0; i < count; ++i) {
         FewTile tile = tiles[i];
-        ask_ahead(ahead);
+        prefetch_some(ahead);
         if (j >= tile.flat) continue;
         tile.x += c0 * tile.channel_stride + j, tile.a += c0 * tile.a_stride, tile.y += j;
         tile.channels = c1 - c0, tile.flat = std::min(kNearBlock, tile.flat - j),
@@ -46,35 +55,40 @@ void run_tiles(FewTile* tiles, size_t count, size_t floats, LinesAhead ahead) {
 
 }  // namespace
 
-bool few_phases_accepts(const ConvolutionMap& map, size_t batch) {
-  if (map.y.stride != kPhases || map.x.stride != kPhases || map.y.dilation != 1 || map.x.dilation != 1 ||
+bool accepts_few_phases(const PatchMap& p) {
+  const ConvolutionMap& map = p.map;
+  if (p.bf16 || map.y.stride != kPhases || map.x.stride != kPhases || map.y.dilation != 1 || map.x.dilation != 1 ||
       map.y.large < kPhases || map.x.large % kPhases != 0 || map.large_channels > kFewRows) {
     return false;
   }
   const PatchAxis y[] = {up_axis(map.y, 0), up_axis(map.y, 1)}, x[] = {up_axis(map.x, 0), up_axis(map.x, 1)};
   return y[0].taps && y[1].taps && x[0].taps && x[1].taps && x[0].taps + x[1].taps > 2 &&
-         few_accepts(unite(y[0], y[1]), unite(x[0], x[1]), map.large_channels, map.small_channels, batch);
+         few_fits(united(p, y), unite(x[0], x[1]));
 }
 
 // A task fills the slab for some rows of the small image, and makes the target rows of both phases from it, all four
 // sums of some pixels while these are in L1; the phases of a row are stored interleaved.
-void few_phases(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                const WeightView& w, CallScratch& scratch, size_t threads) {
+void run_few_phases(const PatchMap& problem, CallScratch& scratch) {
+  const ConvolutionMap& map = problem.map;
+  const ImageSource& source = problem.source;
+  const ImageTarget& target = problem.target;
+  const WeightView w = f32_weights(problem.weights);
+  const size_t batch = problem.batch;
   const PatchAxis y[] = {up_axis(map.y, 0), up_axis(map.y, 1)}, x[] = {up_axis(map.x, 0), up_axis(map.x, 1)};
   const PatchAxis all_y = unite(y[0], y[1]), all_x = unite(x[0], x[1]);
   const size_t rows = map.large_channels, channels = map.small_channels, groups = map.groups, width = all_x.pixels;
   const FewSlab slab(all_y, all_x, channels, false, batch);
   const size_t row_blocks = div_up(all_y.pixels, slab.rows), tasks = batch * groups * row_blocks;
   const size_t all_taps = (y[0].taps + y[1].taps) * (x[0].taps + x[1].taps), depth = channels * all_taps;
-  threads = threads_for(threads, tasks, batch * groups * rows * depth * all_y.pixels * width / 2);
+  const size_t threads = threads_for(problem.threads, tasks, batch * groups * rows * depth * all_y.pixels * width / 2);
 
   const size_t a_floats = round_up(groups * rows * depth, 16), offset_floats = round_up(2 * all_taps, 16);
   const size_t slab_floats = slab.floats(channels), flat_stride = round_up(slab.flat, 16) + 16;
   const size_t own_floats =
-      slab_floats + slab.room_floats(all_x) + kPhases * kPhases * rows * flat_stride + round_up(2 * width, 16);
-  CallScratch::Lease room(scratch, scratch_bytes(threads, own_floats, a_floats + offset_floats));
+      slab_floats + slab.buffer_floats(all_x) + kPhases * kPhases * rows * flat_stride + round_up(2 * width, 16);
+  CallScratch::Lease buffer(scratch, scratch_bytes(threads, own_floats, a_floats + offset_floats));
   if (scratch.measuring()) return;
-  float* const a = room.as<float>();
+  float* const a = buffer.as<float>();
   auto* const offset = reinterpret_cast<ptrdiff_t*>(a + a_floats);
 
   // Weights as the tiles read them: [phase][group][channel][tap][row].
@@ -102,14 +116,14 @@ void few_phases(const ConvolutionMap& map, size_t batch, const ImageSource& sour
     }
   }
 
-  const bool direct = target.plain() && !target.accumulate;
+  const bool direct = target.in_place();
   parallel_for(tasks, threads, [&](size_t task, size_t worker) {
     const size_t u0 = task % row_blocks * slab.rows, u1 = std::min(all_y.pixels, u0 + slab.rows);
     const size_t group = task / row_blocks % groups, n = task / row_blocks / groups;
     float* const own = a + a_floats + offset_floats + worker * own_floats;
-    float *const slab_room = own + slab_floats, *const sums = slab_room + slab.room_floats(all_x);
+    float *const slab_buffer = own + slab_floats, *const sums = slab_buffer + slab.buffer_floats(all_x);
     float* const staged = sums + kPhases * kPhases * rows * flat_stride;
-    slab.fill(source, all_y, all_x, n, group * channels, channels, u0, u1, own, slab_room);
+    slab.fill(source, all_y, all_x, n, group * channels, channels, u0, u1, own, slab_buffer);
     FewTile tile[kPhases * kPhases];
     size_t tiles = 0;
     for (size_t p = 0; p < kPhases * kPhases; ++p) {
@@ -144,10 +158,7 @@ void few_phases(const ConvolutionMap& map, size_t batch, const ImageSource& sour
         const size_t r = k / (end - u0), u = k % (end - u0), channel = group * rows + r, l = (u0 + u) * kPhases + i;
         const float* even = sums + (i * kPhases * rows + r) * flat_stride + u * slab.length;
         float* values = staged;
-        if (direct) {
-          values = static_cast<float*>(target.data) + n * target.batch_stride + channel * target.tensor->stride[2] +
-                   l * target.tensor->stride[1];
-        }
+        if (direct) values = target.at(n, channel, l);
         interleave(even, even + rows * flat_stride, width, values);
         finish_values(target, channel, values, kPhases * width);
         if (!direct) store_run(target, n, channel, l, 0, 1, values, kPhases * width);

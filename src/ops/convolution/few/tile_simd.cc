@@ -30,7 +30,7 @@ HWY_NOINLINE void Tile(FewTile& t, size_t j) {
   for (size_t c = 0; c < t.channels; ++c) {
     const float* HWY_RESTRICT x = t.x + c * t.channel_stride + j;
     const float* HWY_RESTRICT a = t.a + c * t.a_stride;
-    look_ahead(t);
+    prefetch_ahead(t);
     for (size_t k = 0; k < t.taps; ++k, a += kRows) {
       const float* HWY_RESTRICT at = x + t.offset[k];
       V b[kVectors];
@@ -50,7 +50,7 @@ HWY_NOINLINE void Tile(FewTile& t, size_t j) {
     for (size_t v = 0; v < kVectors; ++v) {
       float* to = t.y + r * t.y_stride + j + v * lanes;
       const V value = sum[r * kVectors + v];
-      if constexpr (kStore == FewStore::around_caches) {
+      if constexpr (kStore == FewStore::non_temporal) {
         hn::Stream(t.bias ? hn::Add(value, hn::Set(d, t.bias[r])) : value, d, to);
       } else if constexpr (kStore == FewStore::plain) {
         hn::StoreU(value, d, to);
@@ -105,8 +105,8 @@ void FewTileRows(FewTile& t) {
       return TileRows<kFewTallRows, FewStore::plain>(t);
     case FewStore::add:
       return TileRows<kFewTallRows, FewStore::add>(t);
-    case FewStore::around_caches:
-      return TileRows<kFewTallRows, FewStore::around_caches>(t);
+    case FewStore::non_temporal:
+      return TileRows<kFewTallRows, FewStore::non_temporal>(t);
   }
 }
 

@@ -1,8 +1,11 @@
+// Up without a stride, from the side of the source: rows of products, added where they belong.
+
 #include <algorithm>
 
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
 #include "src/ops/convolution/common/kernels.h"
+#include "src/ops/convolution/common/weights.h"
 #include "src/ops/convolution/few/few.h"
 
 namespace bnns {
@@ -40,24 +43,30 @@ bool rows_pay(size_t height, size_t length, size_t channels) {
 
 }  // namespace
 
-bool few_scatter_accepts(const PatchAxis& y, const PatchAxis& x, size_t rows, size_t channels, size_t batch) {
-  const size_t pixels = y.extent * x.extent;
+bool accepts_few_transposed(const PatchMap& p) {
+  const PatchAxis &y = p.y, &x = p.x;
+  const size_t channels = p.channels, pixels = y.extent * x.extent;
   if (y.step != 1 || x.step != 1 || y.tap != -1 || x.tap != -1 || y.target_step != 1 || x.target_step != 1 ||
       x.taps > kFewRows || pixels > kSourcePixels) {
     return false;
   }
+  if (!accepts_few_tile(p)) return false;
   if (channels >= kLeastDepth && 4 * y.pixels * x.pixels >= 5 * pixels) return true;
-  const size_t samples = samples_of_block(y.extent, x.extent, channels, batch);
-  return few_fold_accepts(x, rows) && rows_pay(y.extent, samples * x.extent, channels);
+  const size_t samples = samples_of_block(y.extent, x.extent, channels, p.batch);
+  return accepts_few_fold(p) && rows_pay(y.extent, samples * x.extent, channels);
 }
 
 // With the source planes of some samples side by side, rows of L numbers: for each target channel and column kx of taps
 // a plane whose row l is the sum of the source rows that target row l meets, those alone; the columns are folded at the
 // end, each kx further right. Where rows are short for vectors, a plane is instead added up from all source rows at
 // once, ky rows further down for row ky of taps.
-void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
-                 const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
-                 const ImageSource& source, const ImageTarget& target, CallScratch& scratch, size_t threads) {
+void run_few_transposed(const PatchMap& map, CallScratch& scratch) {
+  const PatchAxis &y = map.y, &x = map.x;
+  const ImageSource& source = map.source;
+  const ImageTarget& target = map.target;
+  const size_t groups = map.groups(), rows = map.rows, channels = map.channels, batch = map.batch;
+  const WeightView weights = f32_weights(map.weights);
+  const ptrdiff_t row_stride = map.row_stride(weights), channel_stride = map.channel_stride(weights);
   const size_t height = y.extent, width = x.extent;
   const size_t samples = samples_of_block(height, width, channels, batch);
   const size_t length = samples * width, flat = height * length, blocks = batch / samples;
@@ -66,7 +75,8 @@ void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
   // Two target channels together, where the source rows of one target row pass L1.
   const size_t together = by_rows && 2 * x.taps <= kFewTallRows && y.taps * length * channels > kFewNear ? 2 : 1;
   const size_t jobs = div_up(rows, together);
-  threads = threads_for(threads, groups * blocks * jobs, batch * groups * rows * depth * height * width / 2);
+  const size_t threads =
+      threads_for(map.threads, groups * blocks * jobs, batch * groups * rows * depth * height * width / 2);
   const size_t parts = threads == 1 ? 1 : std::min({jobs, 2 * threads, div_up(kTasks * threads, groups * blocks)});
 
   // Target rows that some product reaches; the others are zero.
@@ -83,9 +93,9 @@ void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
                g_floats = channels * g_stride + FewSlab::kSlack + round_up(2 * width, 16);
   const size_t planes_floats = round_up(together * x.taps * plane, 16), out_floats = round_up(y.pixels * x.pixels, 16);
   const size_t own_floats = g_floats + planes_floats + out_floats;
-  CallScratch::Lease room(scratch, scratch_bytes(threads, own_floats, a_floats + offset_floats));
+  CallScratch::Lease buffer(scratch, scratch_bytes(threads, own_floats, a_floats + offset_floats));
   if (scratch.measuring()) return;
-  float* const a = room.as<float>();
+  float* const a = buffer.as<float>();
   auto* const offset = reinterpret_cast<ptrdiff_t*>(a + a_floats);
   for (size_t j = 0; j < y.taps; ++j) offset[j] = -static_cast<ptrdiff_t>(j * length);
   // Weights as the tiles read them: [group][job][channel][ky][target channel][kx].
@@ -121,15 +131,16 @@ void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
                  [&](size_t task, size_t) { pack_job(task / jobs, task % jobs); });
   }
 
-  const bool direct = target.plain() && !target.accumulate && target.tensor->stride[1] == x.pixels;
+  const bool direct = target.in_place(y, x);
   parallel_for(groups * blocks * parts, threads, [&](size_t task, size_t worker) {
     const size_t group = task / parts % groups, n0 = task / parts / groups * samples;
     float* g = a + a_floats + offset_floats + worker * own_floats;
-    float *row_room = g + channels * g_stride + FewSlab::kSlack, *planes = g + g_floats, *out = planes + planes_floats;
+    float *row_buffer = g + channels * g_stride + FewSlab::kSlack, *planes = g + g_floats,
+          *out = planes + planes_floats;
     for (size_t p = 0; p < channels * samples; ++p) {
       const size_t c = p / samples, i = p % samples;
       few_copy_source(source, n0 + i, group * channels + c, {0, height}, 0, width, g + c * g_stride + i * width, length,
-                      row_room);
+                      row_buffer);
     }
     FewTile tile;
     tile.channels = channels, tile.flat = length;
@@ -173,10 +184,7 @@ void few_scatter(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t r
         fold.x =
             planes + (r - r0) * x.taps * plane + (static_cast<size_t>(low + y.offset) - first) * length + i * width;
         float* values = out;
-        if (direct) {
-          values =
-              static_cast<float*>(target.data) + (n0 + i) * target.batch_stride + channel * target.tensor->stride[2];
-        }
+        if (direct) values = target.at(n0 + i, channel, 0);
         fold.to = values + inside.begin * x.pixels, fold.to_width = x.pixels, fold.to_stride = x.pixels;
         std::fill_n(values, inside.begin * x.pixels, 0.0f);
         few_fold_rows(fold);

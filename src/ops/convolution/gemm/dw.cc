@@ -1,3 +1,5 @@
+// Weight gradients as a matrix product, and the gradient of the bias.
+
 #include "src/ops/convolution/gemm/dw.h"
 
 #include <algorithm>
@@ -6,6 +8,7 @@
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
 #include "src/gemm/pack.h"
+#include "src/ops/convolution/common/gemm_block.h"
 #include "src/ops/convolution/common/kernels.h"
 
 namespace bnns {
@@ -20,8 +23,15 @@ constexpr size_t kSlack = 16;
 
 }  // namespace
 
-WeightProduct::WeightProduct(const ConvolutionMap& map, size_t batch, size_t threads)
-    : map_(map), y_(down_axis(map.y)), x_(down_axis(map.x)), kernels_(tile_kernels(isa())) {
+void run_gemm_dw(const WeightMap& p, CallScratch& scratch) {
+  const WeightProduct product(p);
+  CallScratch::Lease workspace(scratch, product.workspace_bytes());
+  if (!scratch.measuring()) product.run(p.small, p.large, p.target, workspace.data());
+}
+
+WeightProduct::WeightProduct(const WeightMap& p) : map_(p.map), y_(p.y), x_(p.x), kernels_(tile_kernels(isa())) {
+  const ConvolutionMap& map = map_;
+  const size_t batch = p.batch;
   pixels_ = make_pixel_blocks(y_, x_, batch, kPixels, 16, false, kWeightSlab);
   rows_ = ChannelTapBlocks(y_, x_, map.large_channels, kRows, pixels_, kWeightSlab);
   // Three blocks would leave one of two threads waiting: an even number, where blocks are few.
@@ -32,7 +42,7 @@ WeightProduct::WeightProduct(const ConvolutionMap& map, size_t batch, size_t thr
   }
   row_blocks_ = rows_.count();
   const size_t pixels = pixels_.pixels(), taps = y_.taps * x_.taps, rows = rows_.largest();
-  tile_rows_ = div_up(rows, div_up(rows, kernels_.rows));
+  tile_rows_ = even_tile_rows(rows, kernels_);
   column_block_ = std::min(map.small_channels, kColumns);
   column_block_ = div_up(map.small_channels, div_up(map.small_channels, column_block_));
   column_blocks_ = div_up(map.small_channels, column_block_);
@@ -42,7 +52,7 @@ WeightProduct::WeightProduct(const ConvolutionMap& map, size_t batch, size_t thr
   const size_t blocks = map.groups * row_blocks_ * column_blocks_;
   const size_t work = map.groups * map.large_channels * taps * map.small_channels * y_.pixels * x_.pixels * batch;
   slices_ = weight_slices(blocks, pixels_.count(), c_floats_, work, kSliceWork);
-  threads_ = threads_for(threads, blocks * slices_, work / 2);
+  threads_ = threads_for(p.threads, blocks * slices_, work / 2);
   slice_floats_ = slices_ > 1 ? round_up(slices_ * blocks * c_floats_, 16) : 0;
 
   // An odd number of cache lines between rows, so that the rows of a tile do not fall on the same sets.
@@ -57,7 +67,7 @@ WeightProduct::WeightProduct(const ConvolutionMap& map, size_t batch, size_t thr
 
 // Panels [pixel][channel] of S, transposed from rows of pixels; rows that are not plain and dense are staged first.
 void WeightProduct::pack_small(const ImageSource& small, const PixelBlock& block, size_t first, size_t columns,
-                               float* room, float* panels) const {
+                               float* buffer, float* panels) const {
   const size_t width = kernels_.columns, panel_stride = block.pixels() * width + kSlack;
   const size_t sample_pixels = block.rows() * block.width();
   const bool in_place = small.plain() && (block.rows() == 1 || small.tensor->stride[1] == block.width());
@@ -68,14 +78,14 @@ void WeightProduct::pack_small(const ImageSource& small, const PixelBlock& block
       from = small.plain_at(n, first, block.u0) + block.v0;
       stride = static_cast<ptrdiff_t>(small.tensor->stride[2]);
     } else {
-      float* row_room = room + columns * sample_pixels;
+      float* row_buffer = buffer + columns * sample_pixels;
       for (size_t c = 0; c < columns; ++c) {
         for (size_t u = block.u0; u < block.u1; ++u) {
-          const float* row = small.row(n, first + c, u, block.v0, block.width(), row_room);
-          std::memcpy(room + c * sample_pixels + (u - block.u0) * block.width(), row, block.width() * sizeof(float));
+          const float* row = small.row(n, first + c, u, block.v0, block.width(), row_buffer);
+          std::memcpy(buffer + c * sample_pixels + (u - block.u0) * block.width(), row, block.width() * sizeof(float));
         }
       }
-      from = room;
+      from = buffer;
       stride = static_cast<ptrdiff_t>(sample_pixels);
     }
     pack_strided(strided_lens(from, FloatType::f32, stride, 1), {0, columns}, {0, sample_pixels},
@@ -90,30 +100,25 @@ void WeightProduct::run_task(const ImageSource& small, const ImageSource& large,
   const size_t group = index / row_blocks_ / column_blocks_;
   const ChannelTaps rows = rows_.at(row_index);
   const size_t columns = std::min(column_block_, map_.small_channels - column);
-  float *patches = scratch, *panels = patches + patch_floats_, *slab_room = panels + panel_floats_;
-  float *stage = slab_room + slab_floats_, *own = stage + stage_floats_;
+  float *patches = scratch, *panels = patches + patch_floats_, *slab_buffer = panels + panel_floats_;
+  float *stage = slab_buffer + slab_floats_, *own = stage + stage_floats_;
 
   GemmBlock g;
-  g.rows = rows.size(), g.columns = columns, g.tile_rows = tile_rows_;
-  g.a = patches;
-  g.a_depth_contiguous = true;
-  g.a_stride = static_cast<ptrdiff_t>(patch_stride_);
-  g.a_tile_stride = static_cast<ptrdiff_t>(tile_rows_ * patch_stride_);
-  g.b = panels;
-  g.b_stride = static_cast<ptrdiff_t>(kernels_.columns);
-  g.c = slices_ > 1 ? slices + (slice * blocks + index) * c_floats_ : own;
-  g.c_stride = c_stride_;
+  g.rows = rows.size(), g.columns = columns;
+  g.a = patches, g.b = panels;
+  set_a_rows(&g, tile_rows_, static_cast<ptrdiff_t>(patch_stride_));
+  set_c(&g, slices_ > 1 ? slices + (slice * blocks + index) * c_floats_ : own, c_stride_);
   const size_t pixel_blocks = pixels_.count(), end = (slice + 1) * pixel_blocks / slices_;
   for (size_t p = slice * pixel_blocks / slices_; p < end; ++p) {
     const PixelBlock block = pixels_.at(p);
     const size_t pixels = block.pixels();
     const Slab slab =
-        make_slab(large, y_, x_, block, group * map_.large_channels + rows.c0, rows.channels(), slab_room);
+        make_slab(large, y_, x_, block, group * map_.large_channels + rows.c0, rows.channels(), slab_buffer);
     copy_patches({&slab, rows.channels(), rows.t0, rows.t1, block.rows(), block.width(), 0, pixels}, patch_stride_,
                  patches);
     pack_small(small, block, group * map_.small_channels + column, columns, stage, panels);
     g.depth = pixels;
-    g.b_panel_stride = static_cast<ptrdiff_t>(pixels * kernels_.columns + kSlack);
+    set_b_panels(&g, kernels_.columns, pixels * kernels_.columns + kSlack);
     kernels_.block(g);
     g.accumulate = true;
   }
@@ -162,12 +167,12 @@ void WeightProduct::run(const ImageSource& small, const ImageSource& large, cons
 }
 
 void convolution_bias_gradient(const ImageSource& g, size_t batch, size_t channels, bool accumulate, float* db,
-                               float* room, size_t threads) {
+                               float* buffer, size_t threads) {
   const size_t height = g.height(), width = g.width(), rows = bias_gradient_rows(width);
   const bool dense = g.plain() && g.tensor->stride[1] == width;
   threads = threads_for(threads, channels, batch * channels * height * width * sizeof(float));
   parallel_for(channels, threads, [&](size_t c, size_t worker) {
-    float* own = room + worker * bias_gradient_room(width);
+    float* own = buffer + worker * bias_gradient_buffer(width);
     double total = 0;
     for (size_t n = 0; n < batch; ++n) {
       for (size_t y = 0; y < height; y += rows) {

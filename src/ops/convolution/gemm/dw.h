@@ -10,16 +10,18 @@
 
 #include <cstddef>
 
+#include "src/core/call_scratch.h"
 #include "src/gemm/kernels.h"
 #include "src/ops/convolution/common/cut.h"
+#include "src/ops/convolution/common/problem.h"
 
 namespace bnns {
 
+void run_gemm_dw(const WeightMap& p, CallScratch& scratch);
+
 class WeightProduct {
  public:
-  // The batch has samples, and some pixel of the small image sees the large one. The target is that of the first tap
-  // of down_axis.
-  WeightProduct(const ConvolutionMap& map, size_t batch, size_t threads);
+  explicit WeightProduct(const WeightMap& map);
 
   size_t workspace_bytes() const { return scratch_bytes(threads_, thread_floats_, slice_floats_); }
   void run(const ImageSource& small, const ImageSource& large, const WeightTarget& target, void* workspace) const;
@@ -27,7 +29,7 @@ class WeightProduct {
  private:
   void run_task(const ImageSource& small, const ImageSource& large, const WeightTarget& target, size_t task,
                 float* slices, float* scratch) const;
-  void pack_small(const ImageSource& small, const PixelBlock& block, size_t first, size_t columns, float* room,
+  void pack_small(const ImageSource& small, const PixelBlock& block, size_t first, size_t columns, float* buffer,
                   float* panels) const;
   void store(const WeightTarget& target, size_t group, size_t row_index, size_t column, const float* c,
              size_t slices) const;
@@ -43,14 +45,14 @@ class WeightProduct {
 };
 
 // db(c) = or += sum over samples and pixels of g, in blocks of whole rows so that padded and dense rows give the same
-// bits. room has bias_gradient_room floats per thread.
+// bits. buffer has bias_gradient_buffer floats per thread.
 inline size_t bias_gradient_rows(size_t width) {
   return width >= 1024 ? 1 : 1024 / width;
 }
-inline size_t bias_gradient_room(size_t width) {
+inline size_t bias_gradient_buffer(size_t width) {
   return (bias_gradient_rows(width) + 2) * width;
 }
 void convolution_bias_gradient(const ImageSource& g, size_t batch, size_t channels, bool accumulate, float* db,
-                               float* room, size_t threads);
+                               float* buffer, size_t threads);
 
 }  // namespace bnns

@@ -1,3 +1,5 @@
+// Patch maps as a matrix product, and pairs of phases that are written together.
+
 #include "src/ops/convolution/gemm/patches.h"
 
 #include <algorithm>
@@ -5,7 +7,10 @@
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
 #include "src/gemm/pack.h"
+#include "src/ops/convolution/common/fill.h"
+#include "src/ops/convolution/common/gemm_block.h"
 #include "src/ops/convolution/common/kernels.h"
+#include "src/ops/convolution/common/weights.h"
 #include "src/simd/prefetch.h"
 
 namespace bnns {
@@ -20,47 +25,53 @@ constexpr size_t kDirectPixels = 256;  // so few pixels do not repay packed weig
 constexpr size_t kSinkSamples = 64;    // of a part for a sink, at most
 constexpr size_t kSlack = 16;          // floats behind a panel (pack.h)
 
-float* plain_row(const ImageTarget& target, size_t sample, size_t channel, size_t row) {
-  const Tensor& t = *target.tensor;
-  return static_cast<float*>(target.data) + sample * target.batch_stride + channel * t.stride[2] + row * t.stride[1];
-}
-
-// Asks for a piece of a row that will be written soon: rows of a block are too short for the hardware to foresee.
+// Prefetches a piece of a row that will be written soon: rows of a block are too short for the hardware to foresee.
 void fetch_row(const ImageTarget& target, size_t sample, size_t channel, size_t row, size_t first, size_t count) {
   if (!target.plain() || channel >= target.tensor->size[2]) return;
-  const float* at = plain_row(target, sample, channel, row) + first;
+  const float* at = target.at(sample, channel, row, first);
   for (size_t i = 0; i < count; i += 16) prefetch_to_write(at + i);
 }
 
 }  // namespace
 
-PatchProduct::PatchProduct(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
-                           const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
-                           const ImageTarget& target, size_t threads)
-    : y_(y),
-      x_(x),
-      groups_(groups),
-      rows_(rows),
-      channels_(channels),
-      weights_(weights),
-      row_stride_(row_stride),
-      channel_stride_(channel_stride),
-      target_(target),
+void run_gemm_patches(const PatchMap& p, CallScratch& scratch) {
+  if (!p.has_taps()) return run_fill(p, scratch);  // where BNNS_SKIP leaves that out
+  const PatchProduct product(p);
+  CallScratch::Lease workspace(scratch, product.workspace_bytes());
+  if (!scratch.measuring()) product.run(p.source, workspace.data());
+}
+
+SinkParts gemm_patches_parts(const PatchMap& p) {
+  return p.has_taps() ? PatchProduct(p).sink_parts() : SinkParts{};
+}
+
+PatchProduct::PatchProduct(const PatchMap& p)
+    : y_(p.y),
+      x_(p.x),
+      groups_(p.groups()),
+      rows_(p.rows),
+      channels_(p.channels),
+      weights_(f32_weights(p.weights)),
+      row_stride_(p.row_stride(weights_)),
+      channel_stride_(p.channel_stride(weights_)),
+      target_(p.target),
       kernels_(tile_kernels(isa())) {
-  tile_rows_ = div_up(rows, div_up(rows, kernels_.rows));
+  const PatchAxis &y = y_, &x = x_;
+  const size_t groups = groups_, rows = rows_, batch = p.batch;
+  tile_rows_ = even_tile_rows(rows, kernels_);
   tiles_ = div_up(rows, tile_rows_);
   panel_columns_ = kernels_.columns;
   const bool few_pixels = batch * y.pixels * x.pixels <= kFewPixels;
   pixels_ = make_pixel_blocks(y, x, batch, few_pixels ? panel_columns_ : kPixels, panel_columns_, true);
   if (pixels_.samples > kSinkSamples) pixels_.samples = pixels_.samples / kSinkSamples * kSinkSamples;
-  depth_ = ChannelTapBlocks(y, x, channels, kDepthBlock, pixels_);
+  depth_ = ChannelTapBlocks(y, x, channels_, kDepthBlock, pixels_);
   a_panel_ = round_up(depth_.largest() * tile_rows_, 16) + kSlack;
   b_panel_ = depth_.largest() * panel_columns_ + kSlack;
 
   // Weights whose rows are contiguous in k are read in place where few pixels use them.
-  const size_t taps = y.taps * x.taps;
-  const bool contiguous = weights.x == 1 && weights.y == static_cast<ptrdiff_t>(x.taps) &&
-                          channel_stride == static_cast<ptrdiff_t>(taps) && x.kernel_step == 1 && y.kernel_step == 1 &&
+  const size_t taps = p.taps();
+  const bool contiguous = weights_.x == 1 && weights_.y == static_cast<ptrdiff_t>(x.taps) &&
+                          channel_stride_ == static_cast<ptrdiff_t>(taps) && x.kernel_step == 1 && y.kernel_step == 1 &&
                           x.kernel_first == 0 && y.kernel_first == 0;
   a_direct_ = contiguous && batch * y.pixels * x.pixels <= kDirectPixels;
   packed_floats_ = a_direct_ ? 0 : round_up(groups * depth_.count() * tiles_ * a_panel_, 16);
@@ -69,8 +80,8 @@ PatchProduct::PatchProduct(const PatchAxis& y, const PatchAxis& x, size_t groups
   const bool staged = !writes_direct(largest);
   const size_t pixel_blocks = pixels_.count();
   // Enough tasks for the threads: rows are split only where pixel blocks are few, because each part packs patches anew.
-  const size_t work = groups * rows * channels * taps * y.pixels * x.pixels * batch;
-  threads_ = threads_for(threads, groups * pixel_blocks * tiles_, work / 2);
+  const size_t work = groups * rows * channels_ * taps * y.pixels * x.pixels * batch;
+  threads_ = threads_for(p.threads, groups * pixel_blocks * tiles_, work / 2);
   row_blocks_ = 1;
   if (threads_ > 1) {
     const size_t least = div_up(threads_, groups * pixel_blocks), most = div_up(2 * threads_, groups * pixel_blocks);
@@ -87,12 +98,10 @@ PatchProduct::PatchProduct(const PatchAxis& y, const PatchAxis& x, size_t groups
   thread_floats_ = b_floats_ + slab_floats_ + c_floats_;
 }
 
-// The target's pixels of a block lie side by side in memory. A gradient that is added to another waits until its sum is
-// complete: old + new then has the same bits in every layout.
+// The target's pixels of a block lie side by side in memory.
 bool PatchProduct::writes_direct(const PixelBlock& b) const {
   const bool whole_rows = b.rows() == 1 || (b.width() == x_.pixels && target_.tensor->stride[1] == x_.pixels);
-  return !(target_.sink && target_.sink->instead_of_target) && target_.plain() && !target_.accumulate &&
-         x_.target_step == 1 && y_.target_step == 1 && pixels_.samples == 1 && whole_rows;
+  return target_.in_place() && x_.target_step == 1 && y_.target_step == 1 && pixels_.samples == 1 && whole_rows;
 }
 
 void PatchProduct::pack_weight_tile(size_t group, size_t block, size_t first_row, float* to) const {
@@ -133,8 +142,8 @@ void PatchProduct::pack_weights(float* to) const {
 }
 
 void PatchProduct::pack_panels(const ImageSource& source, const ChannelTaps& depth, const PixelBlock& block,
-                               size_t group, float* slab_room, float* panels) const {
-  const Slab slab = make_slab(source, y_, x_, block, group * channels_ + depth.c0, depth.channels(), slab_room);
+                               size_t group, float* slab_buffer, float* panels) const {
+  const Slab slab = make_slab(source, y_, x_, block, group * channels_ + depth.c0, depth.channels(), slab_buffer);
   PatchRange range{&slab, depth.channels(), depth.t0, depth.t1, block.rows(), block.width(), 0, 0};
   const size_t pixels = block.pixels();
   for (size_t j = 0; j < pixels; j += panel_columns_, panels += b_panel_) {
@@ -154,40 +163,30 @@ float* PatchProduct::multiply(const ImageSource& source, const Part& part, const
                               float* staged, size_t* stride) const {
   const size_t depth_blocks = depth_.count();
   const PixelBlock& block = part.block;
-  float *panels = scratch, *slab_room = panels + b_floats_;
+  float *panels = scratch, *slab_buffer = panels + b_floats_;
 
   GemmBlock g;
-  g.tile_rows = tile_rows_;
   g.rows = part.rows;
   g.columns = block.pixels();
   g.b = panels;
-  g.b_panel_stride = static_cast<ptrdiff_t>(b_panel_);
-  g.b_stride = static_cast<ptrdiff_t>(panel_columns_);
+  set_b_panels(&g, panel_columns_, b_panel_);
+  set_c(&g, staged, c_stride_);
   if (writes_direct(block)) {
-    g.c = static_cast<float*>(target_.data) + block.n0 * target_.batch_stride +
-          (part.group * rows_ + part.first_row) * target_.tensor->stride[2] + block.u0 * target_.tensor->stride[1] +
-          block.v0;
-    g.c_stride = target_.tensor->stride[2];
+    set_c(&g, target_.at(block.n0, part.group * rows_ + part.first_row, block.u0, block.v0), target_.tensor->stride[2]);
     g.c_far = true;
-  } else {
-    g.c = staged;
-    g.c_stride = c_stride_;
   }
   for (size_t b = 0; b < depth_blocks; ++b) {
     const ChannelTaps depth = depth_.at(b);
-    pack_panels(source, depth, block, part.group, slab_room, panels);
+    pack_panels(source, depth, block, part.group, slab_buffer, panels);
     g.depth = depth.size();
     if (a_direct_) {
       g.a = weights_.data + static_cast<ptrdiff_t>(part.group) * weights_.group +
             static_cast<ptrdiff_t>(part.first_row) * row_stride_ + static_cast<ptrdiff_t>(depth.c0) * channel_stride_ +
             static_cast<ptrdiff_t>(depth.t0);
-      g.a_depth_contiguous = true;
-      g.a_stride = row_stride_;
-      g.a_tile_stride = static_cast<ptrdiff_t>(tile_rows_) * row_stride_;
+      set_a_rows(&g, tile_rows_, row_stride_);
     } else {
       g.a = packed + ((part.group * depth_blocks + b) * tiles_ + part.first_row / tile_rows_) * a_panel_;
-      g.a_stride = static_cast<ptrdiff_t>(tile_rows_);
-      g.a_tile_stride = static_cast<ptrdiff_t>(a_panel_);
+      set_a_tiles(&g, tile_rows_, a_panel_);
     }
     kernels_.block(g);
     g.accumulate = true;
@@ -218,10 +217,10 @@ SinkParts PatchProduct::sink_parts() const {
   return {std::min(pixels_.samples, kSinkSamples), pixels_.rows * pixels_.width};
 }
 
-// Bias and activation on one channel of a finished block, then its way to the target.
+// Bias and activation on one channel of a finished block, then to the target.
 void PatchProduct::finish(const PixelBlock& block, size_t channel, float* values, bool direct) const {
   finish_values(target_, channel, values, block.pixels());
-  if (direct || (target_.sink && target_.sink->instead_of_target)) return;
+  if (direct || target_.only_sink()) return;
   store_block(target_, y_, x_, block, channel, values);
 }
 
@@ -273,12 +272,12 @@ void PatchProduct::run_pair(const PatchProduct* even, const PatchProduct* odd, b
     const Part part = any.part_at(task);
     const PixelBlock& block = part.block;
     const size_t width = block.width(), pixels = block.pixels();
-    float *room = scratch + worker * own, *staged = room + shared, *row = staged + 2 * any.c_floats_;
+    float *buffer = scratch + worker * own, *staged = buffer + shared, *row = staged + 2 * any.c_floats_;
     float* values[2];
     size_t stride = 0;
     for (size_t k = 0; k < 2; ++k) {
       values[k] = staged + k * any.c_floats_;
-      if (phases[k]) phases[k]->multiply(source, part, packed[k], room, values[k], &stride);
+      if (phases[k]) phases[k]->multiply(source, part, packed[k], buffer, values[k], &stride);
     }
     for (size_t r = 0; r < part.rows; ++r) {
       const size_t channel = part.group * any.rows_ + part.first_row + r;
@@ -292,7 +291,7 @@ void PatchProduct::run_pair(const PatchProduct* even, const PatchProduct* odd, b
           const size_t at = any.y_.target_first + u * any.y_.target_step;
           fetch_row(target, n, channel + 1, at, 2 * block.v0, 2 * width);
           if (target.plain()) {
-            interleave(a, b, width, plain_row(target, n, channel, at) + 2 * block.v0);
+            interleave(a, b, width, target.at(n, channel, at, 2 * block.v0));
           } else {
             interleave(a, b, width, row);
             store_run(target, n, channel, at, 2 * block.v0, 1, row, 2 * width);

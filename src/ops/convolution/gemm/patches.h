@@ -12,19 +12,19 @@
 
 #include <cstddef>
 
+#include "src/core/call_scratch.h"
 #include "src/gemm/kernels.h"
 #include "src/ops/convolution/common/cut.h"
-#include "src/ops/convolution/common/target.h"
+#include "src/ops/convolution/common/problem.h"
 
 namespace bnns {
 
+void run_gemm_patches(const PatchMap& p, CallScratch& scratch);
+SinkParts gemm_patches_parts(const PatchMap& p);
+
 class PatchProduct {
  public:
-  // rows: target channels per group; channels: source channels per group. A(row, channel, ky, kx) of group 0 is
-  // weights[row * row_stride + channel * channel_stride + ky * weights.y + kx * weights.x].
-  PatchProduct(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels,
-               const WeightView& weights, ptrdiff_t row_stride, ptrdiff_t channel_stride, size_t batch,
-               const ImageTarget& target, size_t threads);
+  explicit PatchProduct(const PatchMap& map);
 
   size_t workspace_bytes() const { return scratch_bytes(threads_, thread_floats_, packed_floats_); }
   void run(const ImageSource& source, void* workspace) const;
@@ -52,13 +52,13 @@ class PatchProduct {
                   size_t* stride) const;
   void run_task(const ImageSource& source, size_t task, const float* packed, float* scratch) const;
   void pack_panels(const ImageSource& source, const ChannelTaps& depth, const PixelBlock& block, size_t group,
-                   float* slab_room, float* panels) const;
+                   float* slab_buffer, float* panels) const;
   void finish(const PixelBlock& block, size_t channel, float* values, bool direct) const;
   bool writes_direct(const PixelBlock& block) const;
 
   PatchAxis y_, x_;
   size_t groups_, rows_, channels_;
-  WeightView weights_;
+  WeightView weights_;  // A(row, channel, ky, kx): row * row_stride + channel * channel_stride + ky * y + kx * x
   ptrdiff_t row_stride_, channel_stride_;
   ImageTarget target_;
   TileKernels kernels_;

@@ -10,6 +10,7 @@
 
 #include "src/core/half.h"
 #include "src/ops/convolution/bf16/bf16.h"
+#include "src/ops/convolution/common/fill.h"
 #include "src/ops/convolution/tests/convolution_test_forms.h"
 
 namespace bnns {
@@ -89,7 +90,6 @@ std::vector<float> widened(Guarded<uint16_t>& v) {
 std::vector<float> run(const ConvolutionShape& s, bool up, const std::vector<float>& from, const std::vector<float>& w,
                        size_t threads) {
   const Layer layer{s};
-  const ConvolutionMap& m = layer.map;
   Guarded<uint16_t> halves = narrow(from), weights = narrow(w), out(up ? s.x_count() : s.y_count());
   Bf16Weights strides;
   strides.data = weights.data();
@@ -99,14 +99,14 @@ std::vector<float> run(const ConvolutionShape& s, bool up, const std::vector<flo
   target.batch_stride = target.tensor->size[2] * target.tensor->stride[2];
   for (size_t ry = 0; ry < (up ? s.sy : 1); ++ry) {
     for (size_t rx = 0; rx < (up ? s.sx : 1); ++rx) {
-      const PatchAxis y = up ? up_axis(m.y, ry) : down_axis(m.y), x = up ? up_axis(m.x, rx) : down_axis(m.x);
-      if (y.taps == 0 || x.taps == 0) {
-        fill_without_taps(y, x, s.n, s.i, target, threads);
+      PatchMap map = make_patch_map(layer.map, up, s.n);
+      map.target = target, map.threads = threads;
+      if (up) map = map.phase(ry, rx);
+      if (!map.has_taps()) {
+        fill_pixels(map.y, map.x, s.n, s.i, target, threads);
         continue;
       }
-      const PairStepProduct product(
-          y, x, s.groups, up ? m.large_channels : m.small_channels, up ? m.small_channels : m.large_channels, strides,
-          up ? strides.large : strides.small, up ? strides.small : strides.large, s.n, target, &plain_steps, threads);
+      const PairStepProduct product(map, strides, &plain_steps);
       Guarded<float> workspace(product.workspace_bytes() / sizeof(float));
       product.run(layer.source(up, halves.data()), workspace.data());
     }
@@ -121,7 +121,9 @@ std::vector<float> run_weights(const ConvolutionShape& s, const std::vector<floa
   Bf16WeightTarget target;
   target.bf16 = out.data();
   layer.describe_weights(&target);
-  const PairWeightSteps product(layer.map, s.n, &plain_steps, threads);
+  WeightMap map = make_weight_map(layer.map, s.n);
+  map.threads = threads;
+  const PairWeightSteps product(map, &plain_steps);
   Guarded<float> workspace(product.workspace_bytes() / sizeof(float));
   product.run(layer.source(true, small.data()), layer.source(false, large.data()), target, workspace.data());
   return widened(out);
@@ -147,7 +149,7 @@ TEST(ConvolutionBf16Steps, ExactOnIntegersForAnyThreadCount) {
     for (const size_t threads : {1, 3}) {
       EXPECT_EQ(widen(run(s, false, data.x, data.w, threads)), y);
       EXPECT_EQ(widen(run(s, true, data.dy, data.w, threads)), dx);
-      if (!PairWeightSteps::accepts(Layer{s}.map)) continue;
+      if (!PairWeightSteps::accepts(make_weight_map(Layer{s}.map, s.n))) continue;
       EXPECT_EQ(widen(run_weights(s, data.dy, data.x, threads)), rounded(BNNSDataTypeBFloat16, data.gradients.dw));
     }
   }
@@ -170,7 +172,7 @@ TEST(ConvolutionBf16Steps, AnInfinityStaysWhereItIsSeen) {
       data.x[at] = std::numeric_limits<float>::infinity();
       const auto want = ref::convolution_forward(s, widen(data.x), widen(data.w), {});
       expect_same(run(s, false, data.x, data.w, 2), want);
-      if (!PairWeightSteps::accepts(Layer{s}.map)) continue;
+      if (!PairWeightSteps::accepts(make_weight_map(Layer{s}.map, s.n))) continue;
       const auto gradients = ref::convolution_backward(s, widen(data.x), widen(data.w), widen(data.dy));
       expect_same(run_weights(s, data.dy, data.x, 2), gradients.dw);
       data.x[at] = 1;

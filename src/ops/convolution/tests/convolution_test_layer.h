@@ -6,6 +6,7 @@
 
 #include "src/ops/convolution/convolution_ref.h"
 #include "src/ops/convolution/winograd/dw.h"
+#include "src/ops/convolution/winograd/transposed.h"
 #include "tests/support/testing.h"
 
 namespace bnns::testing {
@@ -57,10 +58,15 @@ inline ConvolutionMap map_of(const ConvolutionShape& s) {
   return map;
 }
 
+// Whether the map up is made by winograd/transposed.
+inline bool takes_transposed(const ConvolutionMap& map, size_t batch) {
+  return accepts_winograd_transposed(make_patch_map(map, true, batch));
+}
+
 // Whether dW of small integers is exact: not where Winograd's algorithm makes it
 // (convolution_winograd_weights_test.cc).
 inline bool has_exact_weights(const ConvolutionShape& s) {
-  return !is_winograd_gradient(map_of(s), s.n);
+  return !accepts_winograd_dw(make_weight_map(map_of(s), s.n));
 }
 
 inline const auto kExact = [](size_t) { return 0.0; };  // a bound for within

@@ -99,14 +99,14 @@ std::vector<float> run(const ConvolutionShape& s, const Data& d, const Form& for
 
 TEST(WinogradScatter, CasesUseIt) {
   for (const NamedShape& c : cases()) {
-    EXPECT_TRUE(winograd_scatter_accepts(map_of(c.shape), c.shape.n)) << c.name << " " << text(c.shape);
+    EXPECT_TRUE(takes_transposed(map_of(c.shape), c.shape.n)) << c.name << " " << text(c.shape);
   }
   // Few target channels want samples; every target pixel must be reached.
-  EXPECT_FALSE(winograd_scatter_accepts(map_of(make_shape(7, 24, 30, 30, 64, 5, 1, 0)), 7));
-  EXPECT_FALSE(winograd_scatter_accepts(map_of(make_shape(8, 31, 30, 30, 64, 3, 1, 0)), 8));
+  EXPECT_FALSE(takes_transposed(map_of(make_shape(7, 24, 30, 30, 64, 5, 1, 0)), 7));
+  EXPECT_FALSE(takes_transposed(map_of(make_shape(8, 31, 30, 30, 64, 3, 1, 0)), 8));
   ConvolutionShape surplus = make_shape(8, 32, 30, 30, 64, 3, 1, 0);
   surplus.ow -= 1;
-  EXPECT_FALSE(winograd_scatter_accepts(map_of(surplus), 8));
+  EXPECT_FALSE(takes_transposed(map_of(surplus), 8));
 }
 
 // |error| <= eps (channels + 24) S, and the bound of the other ways, since the data are ordinary.

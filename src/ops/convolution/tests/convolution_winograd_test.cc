@@ -6,8 +6,7 @@
 #include "src/ops/convolution/tests/convolution_test_layer.h"
 #include "src/ops/convolution/tests/convolution_winograd_test_bound.h"
 #include "src/ops/convolution/winograd/dw.h"
-#include "src/ops/convolution/winograd/transposed.h"
-#include "src/ops/convolution/winograd/winograd.h"
+#include "src/ops/convolution/winograd/gather.h"
 
 namespace bnns {
 namespace {
@@ -84,10 +83,10 @@ std::vector<NamedShape> all_cases() {
 }
 
 bool is_down(const ConvolutionMap& m, size_t batch) {
-  return is_winograd(down_axis(m.y), down_axis(m.x), 1, m.small_channels, m.large_channels, batch);
+  return accepts_winograd_gather(make_patch_map(m, false, batch));
 }
 bool is_up(const ConvolutionMap& m, size_t batch) {
-  return m.y.stride == 1 && is_winograd(up_axis(m.y, 0), up_axis(m.x, 0), 1, m.large_channels, m.small_channels, batch);
+  return m.y.stride == 1 && accepts_winograd_gather(make_patch_map(m, true, batch));
 }
 
 std::vector<float> rough(Random& random, size_t n) {
@@ -106,7 +105,7 @@ TEST(Winograd, CasesUseIt) {
     EXPECT_TRUE(is_up(map_of(c.shape), c.shape.n) && !is_down(map_of(c.shape), c.shape.n)) << c.name;
   }
   for (const NamedShape& c : scatter_cases()) {
-    EXPECT_TRUE(winograd_scatter_accepts(map_of(c.shape), c.shape.n)) << c.name;
+    EXPECT_TRUE(takes_transposed(map_of(c.shape), c.shape.n)) << c.name;
   }
 }
 
@@ -129,7 +128,7 @@ TEST(Winograd, WithinTheBound) {
       const ConvolutionMap map = map_of(s);
       const auto ab = absolute(b);
       const Spreads spreads(s, absolute(x), absolute(w), absolute(dy), is_down(map, s.n), is_up(map, s.n),
-                            winograd_scatter_accepts(map, s.n), !large && is_winograd_gradient(map, s.n));
+                            takes_transposed(map, s.n), !large && accepts_winograd_dw(make_weight_map(map, s.n)));
       std::vector<double> size_y;
       ref::ConvolutionGradients size;
       if (!large) {
@@ -156,7 +155,7 @@ TEST(Winograd, WithinTheBound) {
         }
         if (!spread_dw.empty()) {
           // Not without FMA.
-          if (is_winograd_gradient(map, s.n)) {
+          if (accepts_winograd_dw(make_weight_map(map, s.n))) {
             EXPECT_TRUE(within(got.dw, want.dw, s.w_count(), bound_dw)) << "dw";
           }
         }
@@ -203,7 +202,7 @@ TEST(Winograd, NanStaysInItsTiles) {
   for (const ConvolutionShape& s : {make_shape(8, 16, 14, 13, 32, 5, 1, 2), make_shape(8, 16, 14, 13, 32, 5, 1, 0),
                                     make_shape(8, 3, 40, 38, 64, 7, 2, 3)}) {
     const ConvolutionMap map = map_of(s);
-    ASSERT_TRUE(is_down(map, s.n) && (is_up(map, s.n) || winograd_scatter_accepts(map, s.n))) << text(s);
+    ASSERT_TRUE(is_down(map, s.n) && (is_up(map, s.n) || takes_transposed(map, s.n))) << text(s);
     const size_t tile = winograd_tile(winograd_taps(down_axis(map.y), down_axis(map.x)));
     const size_t reach = s.sy * (tile + 4);  // of a tile, in pixels of the large image, with both neighbours' share
     Random random(3);
@@ -253,7 +252,7 @@ TEST(Winograd, SinksGetWhatTheTargetGets) {
   for (const NamedShape& c : all_cases()) {
     const ConvolutionShape& s = c.shape;
     SCOPED_TRACE(c.name);
-    if (s.transposed && winograd_scatter_accepts(map_of(s), s.n)) continue;  // sinks go another way
+    if (s.transposed && takes_transposed(map_of(s), s.n)) continue;  // sinks go another way
     if (s.transposed && s.sy == 2) continue;
     Random random(9);
     const auto x = random.normals(s.x_count()), w = random.normals(s.w_count()), b = random.normals(s.o);

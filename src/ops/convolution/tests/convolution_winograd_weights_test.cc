@@ -59,8 +59,9 @@ std::vector<float> weight_gradient(const ConvolutionShape& s, const std::vector<
 
 TEST(WinogradWeights, CasesUseIt) {
   for (const NamedShape& c : cases()) {
-    for_each_isa(
-        [&] { EXPECT_EQ(is_winograd_gradient(map_of(c.shape), c.shape.n), isa() != Isa::baseline) << c.name; });
+    for_each_isa([&] {
+      EXPECT_EQ(accepts_winograd_dw(make_weight_map(map_of(c.shape), c.shape.n)), isa() != Isa::baseline) << c.name;
+    });
   }
 }
 

@@ -1,3 +1,5 @@
+// Weight gradients by Winograd's algorithm.
+
 #include "src/ops/convolution/winograd/dw.h"
 
 #include <algorithm>
@@ -5,14 +7,11 @@
 
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
+#include "src/ops/convolution/common/gemm_block.h"
 #include "src/ops/convolution/common/kernels.h"
 
 namespace bnns {
 namespace {
-
-// Below, the transforms cost what the products save.
-constexpr size_t kLeastLarge = 12, kLeastSmall = 16;  // channels
-constexpr size_t kLeastTiles = 32;                    // of the batch
 
 constexpr size_t kPartFloats = 3 << 20;  // V and Z of a part: 12 MB, shared by all threads in L3
 constexpr size_t kRows = 64;             // of a block of dW: its products are 288 KB
@@ -28,28 +27,22 @@ constexpr size_t kStoreRows = 4;             // large channels whose weights are
 
 }  // namespace
 
-bool is_winograd_gradient(const ConvolutionMap& map, size_t batch) {
-  if (isa() == Isa::baseline || map.groups != 1) return false;
-  const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
-  const size_t taps = winograd_taps(y, x), phases = winograd_channels(y, 1), pixels = y.pixels * x.pixels;
-  if (taps == 0 || !has_mild_taps(y, x)) return false;
-  if (taps == 3 && is_winograd(y, x, 1, map.small_channels, map.large_channels, batch)) return true;
-  if (phases * map.large_channels < kLeastLarge || map.small_channels < kLeastSmall) return false;
-  // Half of the products must be saved: tiles that reach beyond the small image waste them.
-  const size_t tiles = div_up(y.pixels, winograd_tile(taps)) * div_up(x.pixels, winograd_tile(taps));
-  return batch * tiles >= kLeastTiles && 2 * kWinogradPoints * phases * tiles <= y.taps * x.taps * pixels;
+void run_winograd_dw(const WeightMap& p, CallScratch& scratch) {
+  const WinogradWeightProduct product(p);
+  CallScratch::Lease workspace(scratch, product.workspace_bytes());
+  if (!scratch.measuring()) product.run(p.small, p.large, p.target, workspace.data());
 }
 
-WinogradWeightProduct::WinogradWeightProduct(const ConvolutionMap& map, size_t batch, size_t threads)
-    : map_(map),
-      y_(down_axis(map.y)),
-      x_(down_axis(map.x)),
+WinogradWeightProduct::WinogradWeightProduct(const WeightMap& p)
+    : map_(p.map),
+      y_(p.y),
+      x_(p.x),
       taps_(winograd_taps(y_, x_)),
       tile_(winograd_tile(taps_)),
       phases_(winograd_channels(y_, 1)),
-      large_(phases_ * map.large_channels),
+      large_(phases_ * p.map.large_channels),
       kernels_(tile_kernels(isa())) {
-  const size_t large = large_, small = map.small_channels;
+  const size_t large = large_, small = map_.small_channels, batch = p.batch;
   row_blocks_ = div_up(large, kRows);
   rows_ = div_up(large, row_blocks_);
   column_blocks_ = div_up(small, kWinogradColumns);
@@ -81,7 +74,7 @@ WinogradWeightProduct::WinogradWeightProduct(const ConvolutionMap& map, size_t b
   v_floats_ = kWinogradPoints * v_point_;
   z_floats_ = kWinogradPoints * z_point_;
 
-  threads_ = threads_for(threads, slices_ > 0 ? slices_ : blocks_ * kWinogradPoints, work / 2);
+  threads_ = threads_for(p.threads, slices_ > 0 ? slices_ : blocks_ * kWinogradPoints, work / 2);
   thread_floats_ = round_up(stage_floats(tile_ * chunk_rows_ + taps_ - 1, tile_ * parts_.width + taps_ - 1), 16);
   if (slices_ > 0) {
     sums_floats_ = slices_ * blocks_ * m_floats_;
@@ -94,7 +87,7 @@ WinogradWeightProduct::WinogradWeightProduct(const ConvolutionMap& map, size_t b
   if (one_part) thread_floats_ = std::max(thread_floats_, m_floats_);
 }
 
-// Whole samples have planes of a few lines each, which the hardware does not see coming: asks for part step.begin of
+// Whole samples have planes of a few lines each, which the hardware does not foresee: prefetches part step.begin of
 // step.end of those that come after 16 channels of sample n.
 void WinogradWeightProduct::fetch_next(const Transform& t, const PixelBlock& part, size_t n, size_t channel,
                                        Range step) const {
@@ -139,13 +132,11 @@ void WinogradWeightProduct::multiply(const float* v, const float* z, size_t tile
                                      Range points, bool accumulate, float* m) const {
   GemmBlock g;
   g.rows = rows;
-  // Z has zeros up to a multiple of 16.
-  g.columns = round_up(columns, kWinogradGroup);
-  g.tile_rows = div_up(g.rows, div_up(g.rows, kernels_.rows));
-  g.a_tile_stride = static_cast<ptrdiff_t>(g.tile_rows);
-  g.a_stride = static_cast<ptrdiff_t>(v_stride_);
-  g.b_stride = static_cast<ptrdiff_t>(z_stride_);
-  g.b_panel_stride = static_cast<ptrdiff_t>(kernels_.columns);
+  g.columns = round_up(columns, kWinogradGroup);  // Z has zeros up to a multiple of 16
+  g.tile_rows = even_tile_rows(rows, kernels_);
+  // Both operands as they lie: tiles of A, and panels of B, side by side in a row for each depth.
+  g.a_tile_stride = static_cast<ptrdiff_t>(g.tile_rows), g.a_stride = static_cast<ptrdiff_t>(v_stride_);
+  set_b_panels(&g, z_stride_, kernels_.columns);
   g.c_stride = kWinogradColumns;
   for (size_t k = points.begin; k < points.end; ++k) {
     g.c = m + k * m_point_;
@@ -179,10 +170,10 @@ void WinogradWeightProduct::store(size_t block, Range rows, const float* m, cons
   }
   // Taps of a phase are every other one of the kernel, which may lack the last.
   float kernels[kWinogradColumns * 5 * 5];
-  WeightTarget room;
-  room.data = kernels, room.x = 1, room.y = static_cast<ptrdiff_t>(taps_), room.small = room.y * room.y;
+  WeightTarget buffer;
+  buffer.data = kernels, buffer.x = 1, buffer.y = static_cast<ptrdiff_t>(taps_), buffer.small = buffer.y * buffer.y;
   for (size_t r = 0; r < count; ++r, m += kWinogradColumns) {
-    winograd_gradient_block(taps_, m, m_point_, 1, columns, room);
+    winograd_gradient_block(taps_, m, m_point_, 1, columns, buffer);
     const size_t channel = (row + r) / phases_, phase = (row + r) % phases_;
     for (size_t c = 0; c < columns; ++c) {
       float* const kernel = to.data + static_cast<ptrdiff_t>(channel) * to.large + static_cast<ptrdiff_t>(c) * to.small;

@@ -13,19 +13,18 @@
 
 #include <cstddef>
 
+#include "src/core/call_scratch.h"
 #include "src/gemm/kernels.h"
 #include "src/ops/convolution/winograd/winograd.h"
 
 namespace bnns {
 
-// Whether Winograd's algorithm computes this weight gradient, and pays. Not without FMA: its transforms then round so
-// often that small images have more than four times the error of plain sums.
-bool is_winograd_gradient(const ConvolutionMap& map, size_t batch);
+bool accepts_winograd_dw(const WeightMap& p);
+void run_winograd_dw(const WeightMap& p, CallScratch& scratch);
 
 class WinogradWeightProduct {
  public:
-  // As WeightProduct; is_winograd_gradient holds.
-  WinogradWeightProduct(const ConvolutionMap& map, size_t batch, size_t threads);
+  explicit WinogradWeightProduct(const WeightMap& map);
 
   size_t workspace_bytes() const {
     return scratch_bytes(threads_, thread_floats_, v_floats_ + z_floats_ + sums_floats_);

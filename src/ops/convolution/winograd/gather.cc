@@ -1,205 +1,299 @@
-// Which maps Winograd's algorithm takes, how their tiles are cut, and how source pixels are gathered for them.
+// Patch maps by Winograd's algorithm: target tiles gathered from the source.
+
+#include "src/ops/convolution/winograd/gather.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "src/ops/convolution/winograd/transposed.h"
-#include "src/ops/convolution/winograd/winograd.h"
+#include "src/core/checked.h"
+#include "src/core/parallel.h"
+#include "src/ops/convolution/common/gemm_block.h"
+#include "src/ops/convolution/common/kernels.h"
+#include "src/ops/convolution/common/weights.h"
 
 namespace bnns {
 namespace {
 
-// 3x3 with a step of 1: below so many channels on either side the transforms cost what the products save.
-constexpr size_t kLeastChannels = 32;
-constexpr size_t kLeastPixels = 36;  // of the batch
-// Larger kernels: target channels, source channels (phases count), pairs of them, tiles of the batch, products of a
-// point.
-constexpr size_t kLeastRows = 16, kLeastDepth = 12, kLeastPairs = 256, kLeastTiles = 16, kLeastWork = 32 * 1024;
+constexpr size_t kFewTiles = 128;          // whose weights are not worth storing: V is smaller
+constexpr size_t kFewDepth = 128;          // then U of 32 columns is 576 KB
+constexpr size_t kDepth = 512;             // else
+constexpr size_t kStreamBytes = 4u << 20;  // targets from here on leave by non-temporal stores
+constexpr size_t kLeastTiles = 28;         // of a block: U is read from L3 once for each
+constexpr size_t kMostTiles = 112;
+constexpr size_t kBlockFloats = 144 * 1024;  // V of a block, if that is not fewer than kLeastTiles
 
-// From the side of the source: source channels, and target channels, phases count. Up to 24 of those the direct ways
-// are good at few samples.
-constexpr size_t kScatterLeastDepth = 32, kScatterMostDepth = 512, kScatterLeastColumns = 12, kScatterFewColumns = 24,
-                 kScatterMostColumns = 512, kScatterLeastBatch = 8;
-
-// `count` pixels of one row from column `begin` on, with zeros around, as f32. room has space for 2 * count.
-void copy_row(const ImageSource& source, size_t n, size_t channel, size_t y, size_t begin, size_t count, float* room,
-              float* to) {
-  const float* values =
-      source.plain() ? source.plain_at(n, channel, y) + begin : source.row(n, channel, y, begin, count, room);
-  std::memcpy(to, values, count * sizeof(float));
-}
-
-// Two rows of each of four channels, of which the even and the odd columns are gathered as channels of their own.
-void gather_phases(const ImageSource& source, size_t n, size_t first_channel, size_t channels,
-                   const WinogradStage& window, float* stage) {
-  const size_t row_floats = window.width * kWinogradGroup, length = 2 * window.width;
-  float *const rows = stage + window.height * row_floats, *const room = rows + 8 * length;
-  const auto height = static_cast<ptrdiff_t>(source.height()), width = static_cast<ptrdiff_t>(source.width());
-  const ptrdiff_t begin = std::clamp<ptrdiff_t>(window.left, 0, width);
-  const ptrdiff_t end = std::clamp<ptrdiff_t>(window.left + static_cast<ptrdiff_t>(length), begin, width);
-  const auto count = static_cast<size_t>(end - begin);
-  const size_t before =
-      count == 0 ? 0 : static_cast<size_t>(begin - window.left);  // none: the image ends before, or begins after
-  std::memset(rows, 0, 8 * length * sizeof(float));
-  for (size_t r = 0; r < window.height; ++r) {
-    for (size_t i = 0; i < 2 * channels; ++i) {
-      const ptrdiff_t y = window.top + static_cast<ptrdiff_t>(2 * r + i % 2);
-      float* to = rows + i * length + before;
-      if (y >= 0 && y < height) {
-        copy_row(source, n, first_channel + i / 2, static_cast<size_t>(y), static_cast<size_t>(begin), count, room, to);
-      } else {
-        std::memset(to, 0, count * sizeof(float));
-      }
-    }
-    winograd_gather_phases(rows, length, window.width, stage + r * row_floats);
-  }
-}
-
-// How many of the positions first + i * step, i < count, lie inside the source.
-size_t count_inside(ptrdiff_t first, ptrdiff_t step, size_t count, size_t extent) {
-  size_t inside = 0;
-  for (size_t i = 0; i < count; ++i, first += step) inside += first >= 0 && first < static_cast<ptrdiff_t>(extent);
-  return inside;
-}
-
-// Pixels in corners have the terms of few taps but the error of their whole tile, which must stay below four times that
-// of plain sums (BC16): 3x3 3.3 times with one pixel of padding and 7.2 with two, 4x4 3.1 times with two.
-bool has_mild_corners(size_t taps, const PatchAxis& y, const PatchAxis& x) {
-  const auto least = [](const PatchAxis& a) {
-    const ptrdiff_t last = static_cast<ptrdiff_t>(a.pixels - 1) * a.step + a.offset;
-    return std::min(count_inside(a.offset, a.tap, a.taps, a.extent), count_inside(last, a.tap, a.taps, a.extent));
-  };
-  const size_t seen = least(y) * least(x), all = y.taps * x.taps;
-  return taps == 3 ? 5 * seen >= 2 * all : 4 * seen >= all;
+// A few floats, without the call that a copy of unknown length would be; also to a place a little before them.
+void copy_run(const float* from, size_t n, float* to) {
+  size_t i = 0;
+  for (; i + 4 <= n; i += 4) std::memmove(to + i, from + i, 4 * sizeof(float));
+  if (n % 4 & 2) std::memmove(to + i, from + i, 2 * sizeof(float)), i += 2;
+  if (n % 2) to[i] = from[i];
 }
 
 }  // namespace
 
-size_t winograd_taps(const PatchAxis& y, const PatchAxis& x) {
-  const auto taps = [](const PatchAxis& a) -> size_t {
-    if (a.target_step != 1 || a.kernel_step != 1) return 0;
-    if (a.step == 1) return a.tap == 1 || a.tap == -1 ? a.taps : 0;
-    // Not 5x5 and 6x6, r = 3: at the borders they had seven times the error of plain sums.
-    return a.step == 2 && a.tap == 1 && a.taps > 6 ? div_up(a.taps, 2) : 0;
+void run_winograd_gather(const PatchMap& p, CallScratch& scratch) {
+  const WinogradProduct product(p);
+  CallScratch::Lease workspace(scratch, product.workspace_bytes());
+  if (!scratch.measuring()) product.run(p.source, workspace.data());
+}
+
+SinkParts winograd_gather_parts(const PatchMap& p) {
+  return WinogradProduct(p).sink_parts();
+}
+
+WinogradProduct::WinogradProduct(const PatchMap& p)
+    : y_(p.y),
+      x_(p.x),
+      taps_(winograd_taps(p.y, p.x)),
+      tile_(winograd_tile(taps_)),
+      rows_(p.rows),
+      channels_(winograd_channels(p.y, p.channels)),
+      target_(p.target),
+      isa_(isa()),
+      kernels_(tile_kernels(isa_)) {
+  const PatchAxis &y = p.y, &x = p.x;
+  const size_t rows = rows_, batch = p.batch;
+  const WeightView weights = f32_weights(p.weights);
+  // Taps that run backwards (dX) are the flipped kernel.
+  const auto flip = [&](PatchAxis* a, ptrdiff_t stride, const float** data) {
+    *data += static_cast<ptrdiff_t>(a->kernel_first) * stride;
+    if (a->tap == 1) return stride;
+    const auto last = static_cast<ptrdiff_t>(a->taps - 1);
+    *data += last * stride;
+    a->tap = 1, a->offset -= last;
+    return -stride;
   };
-  const size_t r = taps(y);
-  return y.step == x.step && taps(x) == r && r >= 3 && r <= 5 ? r : 0;
+  weights_ = {weights.data, p.row_stride(weights), p.channel_stride(weights)};
+  weights_.step = step(), weights_.taps_y = y.taps, weights_.taps_x = x.taps;
+  weights_.y = flip(&y_, weights.y, &weights_.data);
+  weights_.x = flip(&x_, weights.x, &weights_.data);
+
+  const size_t all_tiles = checked_mul(batch, div_up(y.pixels, tile_) * div_up(x.pixels, tile_), "scratch");
+  few_tiles_ = all_tiles <= kFewTiles && batch <= kWinogradMostSamples;
+  v_stride_ = odd_lines(channels_);
+  const size_t wanted = std::clamp(kBlockFloats / (kWinogradPoints * v_stride_), kLeastTiles, kMostTiles);
+  tiles_ = make_tile_blocks(taps_, y, x, batch, few_tiles_ ? all_tiles * 2 : wanted);
+  // A depth block has all phases of its channels.
+  depth_step_ = div_up(p.channels, div_up(channels_, few_tiles_ ? kFewDepth : kDepth)) * step() * step();
+  columns_ = div_up(rows, kWinogradColumns);
+  const size_t block = tiles_.pixels();
+  v_point_ = odd_lines(block * v_stride_);
+  m_point_ = odd_lines(block * kWinogradColumns);
+  u_point_ = odd_lines(depth_step_ * kWinogradColumns);
+  u_block_ = kWinogradPoints * u_point_;
+
+  const size_t work = kWinogradPoints * rows * channels_ * all_tiles, blocks = tiles_.count();
+  threads_ = threads_for(p.threads, std::max(blocks * columns_, div_up(channels_, kWinogradGroup)), work / 2);
+  // Parts of the target channels where blocks are few: each part makes V anew, unless all share it.
+  parts_ = few_tiles_ ? columns_ : threads_ == 1 ? 1 : std::min(columns_, div_up(2 * threads_, blocks));
+  parts_ = div_up(columns_, div_up(columns_, parts_));
+
+  const size_t v = kWinogradPoints * v_point_;
+  v_floats_ = few_tiles_ ? v : 0;
+  own_v_floats_ = few_tiles_ ? 0 : v;
+  u_floats_ = few_tiles_ ? 0 : checked_mul(columns_ * depth_blocks(), u_block_, "scratch");
+  own_u_floats_ = few_tiles_ ? u_block_ : 0;
+  m_floats_ = kWinogradPoints * m_point_;
+  stage_floats_ = stage_floats(tile_ * tiles_.rows + taps_ - 1, tile_ * tiles_.width + taps_ - 1);
+  streams_ = writes_direct() && !target_.sink && tiles_.width == tiles_.length &&
+             target_.tensor->stride[1] == x.pixels &&
+             batch * rows * y.pixels * x.pixels * sizeof(float) >= kStreamBytes;
+  staged_floats_ = writes_direct() ? 0 : block * tile_ * tile_ * kWinogradColumns;
+  thread_floats_ = round_up(own_v_floats_ + own_u_floats_ + m_floats_ + stage_floats_ + staged_floats_, 16);
 }
 
-// The same for dW, whose outer taps have the terms of few pixels: 9x9 over a stride of 2 had 5.4 times with a third.
-bool has_mild_taps(const PatchAxis& y, const PatchAxis& x) {
-  const auto least = [](const PatchAxis& a) {
-    const ptrdiff_t last = static_cast<ptrdiff_t>(a.taps - 1) * a.tap + a.offset;
-    return std::min(count_inside(a.offset, a.step, a.pixels, a.extent), count_inside(last, a.step, a.pixels, a.extent));
-  };
-  return 2 * least(y) * least(x) >= y.pixels * x.pixels;
+// A sink wants whole rows.
+bool WinogradProduct::writes_direct() const {
+  return target_.sink ? target_.in_place(y_, x_) : target_.in_place();
 }
 
-bool is_winograd(const PatchAxis& y, const PatchAxis& x, size_t groups, size_t rows, size_t channels, size_t batch) {
-  const size_t taps = winograd_taps(y, x);
-  if (taps == 0 || groups != 1) return false;
-  if (!has_mild_corners(taps, y, x)) return false;
-  // Without FMA the error of larger kernels passes four times that of plain sums (4x4, two pixels of padding).
-  if (y.taps > 3 && isa() == Isa::baseline) return false;
-  const size_t tile = winograd_tile(taps), tiles = div_up(y.pixels, tile) * div_up(x.pixels, tile);
-  const size_t phases = winograd_channels(y, 1);
-  channels *= phases;
-  // Half of the products must be saved: tiles that reach beyond the target waste them.
-  const auto saves = [&](size_t pixels) { return 2 * kWinogradPoints * phases * tiles <= y.taps * x.taps * pixels; };
-  const size_t pixels = y.pixels * x.pixels;
-  if (taps == 3 && phases == 1) {
-    return rows >= kLeastChannels && channels >= kLeastChannels && batch * pixels >= kLeastPixels && saves(pixels);
-  }
-  // The direct ways are good at few channels and few pixels. From the side of the source they also skip the products
-  // of a larger target with the zeros around it.
-  return rows >= kLeastRows && 8 * rows >= 5 * round_up(rows, kWinogradGroup) && channels >= kLeastDepth &&
-         rows * channels >= kLeastPairs && batch * tiles >= kLeastTiles &&
-         batch * tiles * rows * channels >= kLeastWork &&
-         saves(std::min(pixels, phases == 1 ? y.extent * x.extent : pixels));
+void WinogradProduct::transform_weights(size_t column, size_t depth_block, float* u) const {
+  const size_t row = column * kWinogradColumns, channel = depth_block * depth_step_;
+  WinogradWeights w = weights_;
+  w.data += static_cast<ptrdiff_t>(row) * w.row + static_cast<ptrdiff_t>(channel / (step() * step())) * w.depth;
+  winograd_weight_block(isa_, taps_, w, rows_ - row, std::min(depth_step_, channels_ - channel), u, u_point_);
 }
 
-bool winograd_scatter_accepts(const ConvolutionMap& map, size_t batch) {
-  const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
-  const size_t taps = winograd_taps(y, x);
-  if (taps == 0 || map.groups != 1) return false;
-  if (y.taps > 3 && isa() == Isa::baseline) return false;  // as in is_winograd: 8x8 over a stride of 2 has 4.05
-  if (y.step == 1 &&
-      is_winograd(up_axis(map.y, 0), up_axis(map.x, 0), 1, map.large_channels, map.small_channels, batch)) {
-    return false;
-  }
-  const size_t columns = winograd_channels(y, map.large_channels), phases = winograd_channels(y, 1);
-  if (map.small_channels < kScatterLeastDepth || map.small_channels > kScatterMostDepth ||
-      columns < (taps == 3 ? kLeastChannels : kScatterLeastColumns) || columns > kScatterMostColumns ||
-      (columns <= kScatterFewColumns && batch < kScatterLeastBatch)) {
-    return false;
-  }
-  // Where the last pixel's taps end, before the large image's end or after it.
-  const auto end_of = [](const ConvolutionAxis& a, const PatchAxis& p) {
-    return static_cast<ptrdiff_t>(p.pixels - 1) * p.step + static_cast<ptrdiff_t>(p.taps) + p.offset -
-           static_cast<ptrdiff_t>(a.large);
-  };
-  const auto covers = [&](const ConvolutionAxis& a, const PatchAxis& p) { return end_of(a, p) >= 0; };
-  // Over a step of 2 an odd kernel has a tap less in its odd phases, whose last pixel, with the terms of one tap, is
-  // then inside of a tile: 4.6 times the error of plain sums, in the corner 6.3 (BC16), unless padding takes it off.
-  const auto is_mild = [&](const ConvolutionAxis& a, const PatchAxis& p) {
-    return p.step == 1 || p.taps % 2 == 0 || end_of(a, p) >= 2;
-  };
-  if (!is_mild(map.y, y) || !is_mild(map.x, x)) return false;
-  const size_t tile = winograd_tile(taps), tiles = div_up(y.pixels, tile) * div_up(x.pixels, tile);
-  // One tile of 5x5 alone has six times their error in the middle of its pixels, which two taps of five reach.
-  const size_t least = taps == 5 ? tile + 1 : tile;
-  return covers(map.y, y) && covers(map.x, x) && y.pixels >= least && x.pixels >= least &&
-         2 * kWinogradPoints * phases * tiles <= y.taps * x.taps * y.pixels * x.pixels;
-}
-
-PixelBlocks make_tile_blocks(size_t taps, const PatchAxis& y, const PatchAxis& x, size_t batch, size_t wanted) {
-  const size_t height = div_up(y.pixels, winograd_tile(taps)), length = div_up(x.pixels, winograd_tile(taps));
-  PixelBlocks b{batch, height, length, 1, height, length};
-  if (2 * b.height * b.length <= wanted) {
-    b.samples = std::min({batch, wanted / (b.height * b.length), kWinogradMostSamples});
-  } else if (b.length <= wanted) {
-    b.rows = div_up(b.height, div_up(b.height, std::max<size_t>(1, wanted / b.length)));
-  } else {
-    b.rows = 1;
-    b.width = div_up(b.length, div_up(b.length, wanted));
-  }
-  return b;
-}
-
-void gather_stage(const ImageSource& source, size_t n, size_t first_channel, size_t channels,
-                  const WinogradStage& window, float* stage) {
-  if (window.step == 2) return gather_phases(source, n, first_channel / 4, channels / 4, window, stage);
+// V of 16 channels of a block of tiles. v is that of the block.
+void WinogradProduct::transform_source(const ImageSource& source, const PixelBlock& tiles, size_t first_channel,
+                                       float* stage, float* v) const {
+  const WinogradStage window{static_cast<ptrdiff_t>(tile_ * tiles.u0) * y_.step + y_.offset,
+                             static_cast<ptrdiff_t>(tile_ * tiles.v0) * x_.step + x_.offset,
+                             tile_ * tiles.rows() + taps_ - 1, tile_ * tiles.width() + taps_ - 1, step()};
   const size_t row_floats = window.width * kWinogradGroup;
-  float* const row_room = stage + window.height * row_floats;
-  const auto height = static_cast<ptrdiff_t>(source.height()), width = static_cast<ptrdiff_t>(source.width());
-  const ptrdiff_t begin = std::clamp<ptrdiff_t>(window.left, 0, width);
-  const ptrdiff_t end = std::clamp<ptrdiff_t>(window.left + static_cast<ptrdiff_t>(window.width), begin, width);
-  const auto before = static_cast<size_t>(begin - window.left), count = static_cast<size_t>(end - begin);
-  for (size_t r = 0; r < window.height; ++r) {
-    float* to = stage + r * row_floats;
-    const ptrdiff_t row = window.top + static_cast<ptrdiff_t>(r);
-    if (row < 0 || row >= height || count == 0) {
-      std::memset(to, 0, row_floats * sizeof(float));
-      continue;
+  v += first_channel;
+  for (size_t n = tiles.n0; n < tiles.n1; ++n) {
+    gather_stage(source, n, first_channel, std::min(kWinogradGroup, channels_ - first_channel), window, stage);
+    for (size_t u = 0; u < tiles.rows(); ++u, v += tiles.width() * v_stride_) {
+      winograd_source_row(taps_, stage + tile_ * u * row_floats, row_floats, tiles.width(), v, v_stride_, v_point_);
     }
-    const size_t y = static_cast<size_t>(row), x = static_cast<size_t>(begin);
-    const float* from = row_room;
-    size_t stride = 2 * count;
-    if (source.plain()) {
-      from = source.plain_at(n, first_channel, y) + begin;
-      stride = source.tensor->stride[2];
-    } else {
-      for (size_t c = 0; c < channels; ++c) {
-        float* room = row_room + c * stride;
-        const float* values = source.row(n, first_channel + c, y, x, count, room);
-        if (values != room) std::memcpy(room, values, count * sizeof(float));
+  }
+}
+
+// The same for a large target with dense planes: a row of tiles at a time, 16 channels of it in L1.
+void WinogradProduct::stream(const Block& b, size_t columns, const float* bias, const float* m, float* buffer) const {
+  const size_t height = b.pixels.rows(), width = b.pixels.width(), row = tile_ * b.tiles.width();
+  for (size_t c = 0; c < columns; c += kWinogradGroup) {
+    const float* from = m + c;
+    for (size_t n = 0; n < b.pixels.samples(); ++n) {
+      for (size_t u = 0; u < height; u += tile_, from += b.tiles.width() * kWinogradColumns) {
+        const size_t rows = std::min(tile_, height - u);
+        winograd_target_row(taps_, from, kWinogradColumns, m_point_, b.tiles.width(), bias + c, buffer, tile_ * row,
+                            row);
+        for (size_t i = c; i < std::min(columns, c + kWinogradGroup); ++i) {
+          float* run = buffer + (i - c) * tile_ * row;
+          for (size_t r = 1; row != width && r < rows; ++r) copy_run(run + r * row, width, run + r * width);
+          if (!target_.activation.is_identity()) activation_forward(target_.activation, run, run, rows * width);
+          stream_values(run, rows * width, b.data + n * b.sample_stride + i * b.channel_stride + u * width);
+        }
       }
     }
-    std::memset(to, 0, before * kWinogradGroup * sizeof(float));
-    winograd_gather(from, stride, channels, count, to + before * kWinogradGroup);
-    to += (before + count) * kWinogradGroup;
-    std::memset(to, 0, (window.width - before - count) * kWinogradGroup * sizeof(float));
   }
+}
+
+// Bias, activation and stores of 32 target channels of a block. Tiles that are not all wanted are made
+// in `buffer`: a row of them for 16 channels.
+void WinogradProduct::finish(const Block& b, size_t column, size_t columns, const float* m, float* buffer) const {
+  const size_t first = column * kWinogradColumns, height = b.pixels.rows(), width = b.pixels.width();
+  float bias[kWinogradColumns] = {};
+  if (target_.bias) std::copy_n(target_.bias + first, columns, bias);
+  if (streams_) return stream(b, columns, bias, m, buffer);
+  for (size_t c = 0; c < columns; c += kWinogradGroup) {
+    const size_t channels = std::min(kWinogradGroup, columns - c);
+    const float* from = m + c;
+    for (size_t n = 0; n < b.pixels.samples(); ++n) {
+      for (size_t u = 0; u < height; u += tile_, from += b.tiles.width() * kWinogradColumns) {
+        float* to = b.data + n * b.sample_stride + c * b.channel_stride + u * b.row_stride;
+        const size_t rows = std::min(tile_, height - u);
+        const size_t whole = channels == kWinogradGroup && rows == tile_ ? width / tile_ : 0;
+        winograd_target_row(taps_, from, kWinogradColumns, m_point_, whole, bias + c, to, b.channel_stride,
+                            b.row_stride);
+        const size_t more = b.tiles.width() - whole, row = tile_ * more, first_pixel = tile_ * whole;
+        if (more == 0) continue;
+        winograd_target_row(taps_, from + whole * kWinogradColumns, kWinogradColumns, m_point_, more, bias + c, buffer,
+                            tile_ * row, row);
+        for (size_t i = 0; i < channels * rows; ++i) {
+          const float* values = buffer + (i / rows * tile_ + i % rows) * row;
+          copy_run(values, width - first_pixel,
+                   to + i / rows * b.channel_stride + i % rows * b.row_stride + first_pixel);
+        }
+      }
+    }
+  }
+  const bool dense = b.row_stride == width, direct = writes_direct();
+  const bool stores = !direct && !target_.only_sink();
+  if (!target_.activation.is_identity() || stores) {
+    for (size_t n = 0; n < b.pixels.samples(); ++n) {
+      for (size_t c = 0; c < columns; ++c) {
+        float* values = b.data + n * b.sample_stride + c * b.channel_stride;
+        if (!target_.activation.is_identity()) {
+          for (size_t u = 0; u < (dense ? 1 : height); ++u) {
+            float* run = values + u * b.row_stride;
+            activation_forward(target_.activation, run, run, dense ? height * width : width);
+          }
+        }
+        for (size_t u = 0; stores && u < height; ++u) {
+          store_run(target_, b.pixels.n0 + n, first + c, b.pixels.u0 + u, b.pixels.v0, 1, values + u * b.row_stride,
+                    width);
+        }
+      }
+    }
+  }
+  if (target_.sink) {
+    target_.sink->take(target_.sink->context,
+                       {b.pixels.n0, b.pixels.n1, first, columns, b.pixels.u0 * x_.pixels + b.pixels.v0, height * width,
+                        b.data, b.sample_stride, b.channel_stride});
+  }
+}
+
+// 32 target channels of a block of tiles. u: of these columns, all depth blocks; null: made here, in own_u.
+void WinogradProduct::run_columns(const PixelBlock& tiles, size_t column, const float* u, const float* v, float* own_u,
+                                  float* m, float* buffer, float* staged) const {
+  const size_t count = tiles.pixels(), columns = std::min(kWinogradColumns, rows_ - column * kWinogradColumns);
+  Block b;
+  b.tiles = tiles;
+  b.pixels = {tiles.n0,         tiles.n1,
+              tile_ * tiles.u0, std::min(y_.pixels, tile_ * tiles.u1),
+              tile_ * tiles.v0, std::min(x_.pixels, tile_ * tiles.v1)};
+  if (writes_direct()) {
+    const Tensor& t = *target_.tensor;
+    b.sample_stride = target_.batch_stride, b.channel_stride = t.stride[2], b.row_stride = t.stride[1];
+    b.data = target_.at(b.pixels.n0, column * kWinogradColumns, b.pixels.u0, b.pixels.v0);
+  } else {
+    b.row_stride = b.pixels.width(), b.sample_stride = b.pixels.rows() * b.row_stride;
+    b.channel_stride = b.pixels.samples() * b.sample_stride;
+    b.data = staged;
+  }
+  // A direct target that fits the caches is prefetched: its lines are far from each other, and are read first.
+  const size_t row_lines = div_up(b.pixels.rows() * b.row_stride, 16), planes = columns * b.pixels.samples();
+  const size_t lines = u && writes_direct() && !streams_ ? planes * row_lines : 0;
+  size_t asked = 0;
+
+  GemmBlock g;
+  g.rows = count;
+  g.columns = round_up(columns, kWinogradGroup);
+  set_a_rows(&g, even_tile_rows(count, kernels_), static_cast<ptrdiff_t>(v_stride_));
+  g.c_stride = kWinogradColumns;
+  for (size_t d = 0; d < depth_blocks(); ++d) {
+    const size_t channel = d * depth_step_;
+    g.depth = std::min(depth_step_, channels_ - channel);
+    set_b_panels(&g, kernels_.columns, g.depth * kernels_.columns);
+    g.accumulate = d > 0;
+    if (!u) transform_weights(column, d, own_u);
+    for (size_t k = 0; k < kWinogradPoints; ++k) {
+      g.a = v + k * v_point_ + channel;
+      g.b = (u ? u + d * u_block_ : own_u) + k * u_point_;
+      g.c = m + k * m_point_;
+      for (; d == 0 && asked < lines * (k + 1) / kWinogradPoints; ++asked) {
+        const size_t plane = asked / row_lines;
+        __builtin_prefetch(
+            b.data + plane / columns * b.sample_stride + plane % columns * b.channel_stride + asked % row_lines * 16,
+            1);
+      }
+      kernels_.block(g);
+    }
+  }
+  finish(b, column, columns, m, buffer);
+}
+
+void WinogradProduct::run(const ImageSource& source, void* workspace) const {
+  float* const shared_u = static_cast<float*>(workspace);
+  float* const shared_v = shared_u + u_floats_;
+  float* const scratch = shared_v + v_floats_;
+  const size_t groups = div_up(channels_, kWinogradGroup), blocks = tiles_.count();
+  if (few_tiles_) {
+    parallel_for(groups, threads_, [&](size_t group, size_t worker) {
+      transform_source(source, tiles_.at(0), group * kWinogradGroup, scratch + worker * thread_floats_, shared_v);
+    });
+  } else {
+    const size_t tasks = columns_ * depth_blocks();
+    parallel_for(tasks, threads_, [&](size_t task, size_t) {
+      transform_weights(task / depth_blocks(), task % depth_blocks(), shared_u + task * u_block_);
+    });
+  }
+  const size_t part_columns = div_up(columns_, parts_);
+  parallel_for(blocks * parts_, threads_, [&](size_t task, size_t worker) {
+    const PixelBlock tiles = tiles_.at(task / parts_);
+    float *stage = scratch + worker * thread_floats_, *own_v = stage + stage_floats_, *own_u = own_v + own_v_floats_;
+    float *m = own_u + own_u_floats_, *staged = m + m_floats_;
+    if (!few_tiles_) {
+      for (size_t group = 0; group < groups; ++group) {
+        transform_source(source, tiles, group * kWinogradGroup, stage, own_v);
+      }
+    }
+    const size_t first = task % parts_ * part_columns;
+    for (size_t column = first; column < std::min(columns_, first + part_columns); ++column) {
+      run_columns(tiles, column, few_tiles_ ? nullptr : shared_u + column * depth_blocks() * u_block_,
+                  few_tiles_ ? shared_v : own_v, own_u, m, stage, staged);
+    }
+    if (streams_) stream_end();
+  });
+}
+
+SinkParts WinogradProduct::sink_parts() const {
+  if (tiles_.width < tiles_.length) return {};
+  return {tiles_.samples, std::min(tile_ * tiles_.rows, y_.pixels) * x_.pixels};
 }
 
 }  // namespace bnns

@@ -1,3 +1,5 @@
+// Up by the transpose of Winograd's algorithm: overlapping target tiles, added in order.
+
 #include "src/ops/convolution/winograd/transposed.h"
 
 #include <algorithm>
@@ -5,7 +7,9 @@
 
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
+#include "src/ops/convolution/common/gemm_block.h"
 #include "src/ops/convolution/common/kernels.h"
+#include "src/ops/convolution/common/weights.h"
 #include "src/ops/convolution/few/lanes.h"
 
 namespace bnns {
@@ -18,33 +22,34 @@ constexpr size_t kLeastTiles = 28;  // of a block: U is read from L3 once for ea
 constexpr size_t kMostTiles = 112;
 constexpr size_t kBlockFloats = 144 * 1024;  // Z of a block, if that is not fewer than kLeastTiles
 constexpr size_t kBandShare = 8;             // rows of a band for each that it makes once more
-constexpr size_t kStreamBytes = 4u << 20;    // phased targets from here on go around the caches
+constexpr size_t kStreamBytes = 4u << 20;    // phased targets from here on leave by non-temporal stores
 
-class Scatter {
+class Transposed {
  public:
-  Scatter(const ConvolutionMap& map, size_t batch, const ImageTarget& target, const WeightView& w, size_t threads)
-      : y_(down_axis(map.y)),
-        x_(down_axis(map.x)),
-        large_y_(map.y.large),
-        large_x_(map.x.large),
-        channels_(map.small_channels),
-        large_channels_(map.large_channels),
+  explicit Transposed(const PatchMap& p)
+      : y_(down_axis(p.map.y)),
+        x_(down_axis(p.map.x)),
+        large_y_(p.map.y.large),
+        large_x_(p.map.x.large),
+        channels_(p.channels),
+        large_channels_(p.rows),
         taps_(winograd_taps(y_, x_)),
         tile_(winograd_tile(taps_)),
         more_(taps_ - 1),
         halo_(div_up(more_, tile_)),
         first_y_(first_of(y_.pixels)),
         first_x_(first_of(x_.pixels)),
-        columns_(winograd_channels(y_, map.large_channels)),
+        columns_(winograd_channels(y_, p.rows)),
         column_blocks_(div_up(columns_, kWinogradColumns)),
-        target_(target),
+        target_(p.target),
         isa_(isa()),
         kernels_(tile_kernels(isa_)) {
+    const WeightView w = f32_weights(p.weights);
     weights_ = {w.data, w.large, w.small, w.y, w.x};
     weights_.data += static_cast<ptrdiff_t>(y_.kernel_first) * w.y + static_cast<ptrdiff_t>(x_.kernel_first) * w.x;
     weights_.step = step(), weights_.taps_y = y_.taps, weights_.taps_x = x_.taps, weights_.phased_rows = step() == 2;
     z_stride_ = odd_lines(channels_);
-    cut(batch, threads);
+    cut(p.batch, p.threads);
     pixels_ = tile_ * width_ + more_;
     z_point_ = odd_lines(block_tiles_ * z_stride_);
     m_point_ = odd_lines(block_tiles_ * kWinogradColumns);
@@ -61,9 +66,9 @@ class Scatter {
     thread_floats_ = round_up(own_u_floats_ + own_z_floats_ + kWinogradPoints * m_point_ + stage_floats_ +
                                   groups * above_floats_ + rows_floats_ + kWinogradGroup * pixels_,
                               16);
-    const bool plain = target.plain() && !target.accumulate && target.activation.is_identity() && !target.bias;
+    const bool plain = target_.in_place() && target_.activation.is_identity() && !target_.bias;
     direct_ = plain && step() == 1;
-    streams_ = plain && !direct_ && batch * map.large_channels * large_y_ * large_x_ * sizeof(float) >= kStreamBytes;
+    streams_ = plain && !direct_ && p.batch * p.rows * large_y_ * large_x_ * sizeof(float) >= kStreamBytes;
   }
 
   size_t workspace_bytes() const { return scratch_bytes(threads_, thread_floats_, u_floats_ + z_floats_); }
@@ -81,25 +86,25 @@ class Scatter {
       });
     }
     parallel_for(bands_.count() * parts_, threads_, [&](size_t task, size_t worker) {
-      Room room;
-      room.stage = scratch + worker * thread_floats_;
-      room.u = few_tiles_ ? room.stage + stage_floats_ : u;
-      room.z = few_tiles_ ? shared_z : room.stage + stage_floats_;
-      room.m = room.stage + stage_floats_ + own_u_floats_ + own_z_floats_;
-      room.rows = room.m + kWinogradPoints * m_point_;
-      room.values = room.rows + rows_floats_;
-      room.above = room.values + kWinogradGroup * pixels_;
+      Buffers buffer;
+      buffer.stage = scratch + worker * thread_floats_;
+      buffer.u = few_tiles_ ? buffer.stage + stage_floats_ : u;
+      buffer.z = few_tiles_ ? shared_z : buffer.stage + stage_floats_;
+      buffer.m = buffer.stage + stage_floats_ + own_u_floats_ + own_z_floats_;
+      buffer.rows = buffer.m + kWinogradPoints * m_point_;
+      buffer.values = buffer.rows + rows_floats_;
+      buffer.above = buffer.values + kWinogradGroup * pixels_;
       const size_t part_blocks = div_up(column_blocks_, parts_), first = task % parts_ * part_blocks;
-      run_band(source, bands_.at(task / parts_), first, std::min(column_blocks_, first + part_blocks), room);
+      run_band(source, bands_.at(task / parts_), first, std::min(column_blocks_, first + part_blocks), buffer);
       if (streams_) stream_end();
     });
   }
 
  private:
   // A thread's own memory, but for what all share: u, or, for few tiles, z.
-  struct Room {
+  struct Buffers {
     float *stage, *u, *z, *m;
-    float *above, *rows, *values;  // rows of pixels: see winograd_scatter_row; values: on their way to the target
+    float *above, *rows, *values;  // rows of pixels: see winograd_scatter_row; values: before they are stored
   };
 
   size_t step() const { return static_cast<size_t>(y_.step); }
@@ -176,48 +181,45 @@ class Scatter {
   }
 
   // Some target channels of a band. It begins with the tiles before it that share pixels with its own.
-  void run_band(const ImageSource& source, const PixelBlock& band, size_t first, size_t end, const Room& room) const {
+  void run_band(const ImageSource& source, const PixelBlock& band, size_t first, size_t end,
+                const Buffers& buffer) const {
     PixelBlock tiles = band;
     tiles.u0 = start_of(band.u0), tiles.v0 = start_of(band.v0);
     for (const size_t top = tiles.u0; tiles.u0 < band.u1; tiles.u0 = tiles.u1) {
       tiles.u1 = std::min(band.u1, tiles.u0 + block_rows_);
       for (size_t c = 0; c < channels_ && !few_tiles_; c += kWinogradGroup) {
-        transform_source(source, tiles, c, room.stage, room.z);
+        transform_source(source, tiles, c, buffer.stage, buffer.z);
       }
       for (size_t column = first; column < end; ++column) {
         const size_t count = std::min(kWinogradColumns, columns_ - column * kWinogradColumns);
-        multiply(tiles.pixels(), column, count, room);
+        multiply(tiles.pixels(), column, count, buffer);
         for (size_t c = 0; c < count; c += kWinogradGroup) {
           const size_t group = ((column - first) * kWinogradColumns + c) / kWinogradGroup;
-          float* const above = room.above + group * above_floats_;
-          const float* m = room.m + c;
+          float* const above = buffer.above + group * above_floats_;
+          const float* m = buffer.m + c;
           for (size_t n = tiles.n0; n < tiles.n1; ++n, m += tiles.rows() * tiles.width() * kWinogradColumns) {
-            store_tiles(band, tiles, top, n, column * kWinogradColumns + c, m, above, room);
+            store_tiles(band, tiles, top, n, column * kWinogradColumns + c, m, above, buffer);
           }
         }
       }
     }
   }
 
-  void multiply(size_t tiles, size_t column, size_t columns, const Room& room) const {
+  void multiply(size_t tiles, size_t column, size_t columns, const Buffers& buffer) const {
     GemmBlock g;
     g.rows = tiles;
     g.columns = round_up(columns, kWinogradGroup);
-    g.tile_rows = div_up(tiles, div_up(tiles, kernels_.rows));
-    g.a_depth_contiguous = true;
-    g.a_stride = static_cast<ptrdiff_t>(z_stride_);
-    g.a_tile_stride = static_cast<ptrdiff_t>(g.tile_rows * z_stride_);
-    g.b_stride = static_cast<ptrdiff_t>(kernels_.columns);
+    set_a_rows(&g, even_tile_rows(tiles, kernels_), static_cast<ptrdiff_t>(z_stride_));
     g.c_stride = kWinogradColumns;
     for (size_t d = 0; d < depth_blocks(); ++d) {
       const size_t channel = d * depth_step_;
       g.depth = std::min(depth_step_, channels_ - channel);
-      g.b_panel_stride = static_cast<ptrdiff_t>(g.depth * kernels_.columns);
+      set_b_panels(&g, kernels_.columns, g.depth * kernels_.columns);
       g.accumulate = d > 0;
-      if (few_tiles_) transform_weights(column, d, room.u);
-      const float* const u = few_tiles_ ? room.u : room.u + (column * depth_blocks() + d) * u_block_;
+      if (few_tiles_) transform_weights(column, d, buffer.u);
+      const float* const u = few_tiles_ ? buffer.u : buffer.u + (column * depth_blocks() + d) * u_block_;
       for (size_t k = 0; k < kWinogradPoints; ++k) {
-        g.a = room.z + k * z_point_ + channel, g.b = u + k * u_point_, g.c = room.m + k * m_point_;
+        g.a = buffer.z + k * z_point_ + channel, g.b = u + k * u_point_, g.c = buffer.m + k * m_point_;
         kernels_.block(g);
       }
     }
@@ -225,22 +227,22 @@ class Scatter {
 
   // The rows of 16 channels that are complete with these rows of tiles go to the target. top: the first row of tiles.
   void store_tiles(const PixelBlock& band, const PixelBlock& tiles, size_t top, size_t n, size_t channel,
-                   const float* m, float* above, const Room& room) const {
+                   const float* m, float* above, const Buffers& buffer) const {
     const size_t first = tiles.v0 == 0 ? first_x_ : tile_;
     const size_t row_floats = (first + tile_ * (tiles.width() - 1) + more_) * kWinogradGroup;
     const auto store = [&](size_t v, const float* rows, size_t count) {
       for (size_t r = 0; r < count; ++r) {
         const ptrdiff_t y = static_cast<ptrdiff_t>((begin_of(v, first_y_) + r) * step()) + y_.offset;
         if (y + static_cast<ptrdiff_t>(step()) <= 0 || y >= static_cast<ptrdiff_t>(large_y_)) continue;
-        store_row(band, tiles, n, channel, y, rows + r * row_floats, room.values);
+        store_row(band, tiles, n, channel, y, rows + r * row_floats, buffer.values);
       }
     };
     for (size_t v = tiles.u0; v < tiles.u1; ++v, m += tiles.width() * kWinogradColumns) {
       const size_t finished = v == 0 ? first_y_ : tile_;
       const size_t above_rows = v == top ? 0 : v == 1 ? 6 - first_y_ : more_;
       winograd_scatter_row(taps_, m, kWinogradColumns, m_point_, tiles.width(), first,
-                           {above_rows, finished, above, room.rows});
-      if (v >= band.u0) store(v, room.rows, finished);
+                           {above_rows, finished, above, buffer.rows});
+      if (v >= band.u0) store(v, buffer.rows, finished);
     }
     if (tiles.u1 == bands_.height) store(tiles.u1, above, more_);
   }
@@ -262,7 +264,7 @@ class Scatter {
       const size_t some = std::min(kWinogradGroup, columns_ - channel), y = static_cast<size_t>(row);
       const float* from = pixels + before * kWinogradGroup;
       if (direct_) {
-        return lanes_transpose(from, kWinogradGroup, count, some, target_at(n, channel, y, x),
+        return lanes_transpose(from, kWinogradGroup, count, some, target_.at(n, channel, y, x),
                                target_.tensor->stride[2]);
       }
       lanes_transpose(from, kWinogradGroup, count, some, values, count);
@@ -278,13 +280,8 @@ class Scatter {
     }
   }
 
-  float* target_at(size_t n, size_t channel, size_t y, size_t x) const {
-    const Tensor& t = *target_.tensor;
-    return static_cast<float*>(target_.data) + n * target_.batch_stride + channel * t.stride[2] + y * t.stride[1] + x;
-  }
-
   void store(size_t n, size_t channel, size_t y, size_t x, float* values, size_t count) const {
-    if (streams_) return stream_values(values, count, target_at(n, channel, y, x));
+    if (streams_) return stream_values(values, count, target_.at(n, channel, y, x));
     finish_values(target_, channel, values, count);
     store_run(target_, n, channel, y, x, 1, values, count);
   }
@@ -311,12 +308,10 @@ class Scatter {
 
 }  // namespace
 
-void winograd_scatter(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                      const WeightView& w, CallScratch& scratch, size_t threads) {
-  const Scatter map_up(map, batch, target, w, threads);
-  CallScratch::Lease workspace(scratch, map_up.workspace_bytes());
-  if (scratch.measuring()) return;
-  map_up.run(source, workspace.data());
+void run_winograd_transposed(const PatchMap& p, CallScratch& scratch) {
+  const Transposed product(p);
+  CallScratch::Lease workspace(scratch, product.workspace_bytes());
+  if (!scratch.measuring()) product.run(p.source, workspace.data());
 }
 
 }  // namespace bnns

@@ -15,15 +15,11 @@
 #include <cstddef>
 
 #include "src/core/call_scratch.h"
-#include "src/ops/convolution/common/target.h"
 #include "src/ops/convolution/winograd/winograd.h"
 
 namespace bnns {
 
-// Whether this map is computed so, and that pays. No sink.
-bool winograd_scatter_accepts(const ConvolutionMap& map, size_t batch);
-
-void winograd_scatter(const ConvolutionMap& map, size_t batch, const ImageSource& source, const ImageTarget& target,
-                      const WeightView& w, CallScratch& scratch, size_t threads);
+bool accepts_winograd_transposed(const PatchMap& p);
+void run_winograd_transposed(const PatchMap& p, CallScratch& scratch);
 
 }  // namespace bnns
