@@ -1,5 +1,7 @@
 #include "src/ops/pooling/implementations.h"
 
+#include <utility>
+
 namespace bnns {
 namespace {
 
@@ -28,8 +30,10 @@ const PoolingImplementation<PoolingForward> kPoolingForward[5] = {
      accepts_positions, pooling_forward_positions, true, false},
     {"pooling/forward/row_windows", "small windows without indices: rows of pixels folded down, then along x",
      accepts_row_windows, pooling_forward_windows, true, false},
-    {"pooling/forward/strips", "k_width up to 64, x_stride 1, or 2 without x_dilation: one window per lane, going down",
-     accepts_strips, pooling_forward_windows, true, false},
+    {"pooling/forward/separable",
+     "x_stride up to 256, k_width x_dilation up to 1024: rows of pixels folded down, taken apart by the stride, folded "
+     "along x",
+     accepts_separable, pooling_forward_windows, true, false},
     {"pooling/common/window", "anything: window by window", accepts_all, pooling_forward_windows, true, false},
 };
 
@@ -42,7 +46,8 @@ const PoolingImplementation<PoolingBackward> kUnmaxBackward[1] = {
 
 const WindowsImplementation kPoolingWindows[3] = {
     {kPoolingForward[2].name, "values of small windows", accepts_row_windows, pooling_row_windows},
-    {kPoolingForward[3].name, "k_width up to 64, x_stride 1, or 2 without x_dilation", accepts_strips, pooling_strips},
+    {kPoolingForward[3].name, "x_stride up to 256, k_width x_dilation up to 1024", accepts_separable,
+     pooling_separable},
     {kPoolingForward[4].name, "anything", accepts_all, one_by_one},
 };
 
@@ -64,9 +69,7 @@ const PoolingImplementation<PoolingBackward> kPoolingBackward[11] = {
      "Average, L2Norm, small windows up to 960 wide, rows of f32, no activation: rows of dx from registers",
      accepts_small_sums, pooling_backward_small_sums, true, false},
     {"pooling/backward/gather",
-     "Average, L2Norm, x_stride 1, or 2 without x_dilation, k_width up to 16, up to 16 windows over a row: from a ring "
-     "of "
-     "rows of g / count",
+     "Average, L2Norm, up to 32 windows over a row, whose rows fit 24 KiB: from a ring of rows of g / count",
      accepts_gather, pooling_backward_gather, true, false},
     {"pooling/backward/max_2x2",
      "Max, 2 x 2 with stride 2, no left or upper padding; indices in their windows: pairs of rows in registers",
@@ -90,11 +93,37 @@ WindowsFunction pooling_windows(PoolingFold fold, const PoolingGeometry& geometr
 
 namespace {
 
+// Planes of one column are planes of one row: the axes change places, so that kernels have their lanes full. Positions
+// of maxima stay what they are.
+bool swap_axes_of_column(PoolingProblem* problem, IndexPlanes* index) {
+  PoolingGeometry& g = problem->geometry;
+  if (g.x.in != 1 || g.x.out != 1 || g.y.in == 1) return false;
+  std::swap(g.x, g.y);
+  index->column = index->row, index->row = g.x.out;
+  return true;
+}
+void lay_flat(Planes* image, int64_t width) {
+  image->column = image->row, image->row = width;
+}
 bool converts_in_pieces() noexcept {
   return !is_skipped(kConvertName);
 }
 
 }  // namespace
+
+void lay_column_flat(PoolingForward* call) noexcept {
+  if (!swap_axes_of_column(&call->problem, &call->index)) return;
+  const PoolingAxis& axis = call->problem.geometry.x;
+  const bool unmax = call->problem.function == PoolingFunction::unmax;
+  lay_flat(&call->x, unmax ? axis.out : axis.in), lay_flat(&call->y, unmax ? axis.in : axis.out);
+}
+void lay_column_flat(PoolingBackward* call) noexcept {
+  if (!swap_axes_of_column(&call->problem, &call->index)) return;
+  const PoolingAxis& axis = call->problem.geometry.x;
+  const bool unmax = call->problem.function == PoolingFunction::unmax;
+  for (Planes* image : {&call->x, &call->dx}) lay_flat(image, unmax ? axis.out : axis.in);
+  for (Planes* image : {&call->y, &call->dy}) lay_flat(image, unmax ? axis.in : axis.out);
+}
 
 // Kernels convert parts of planes themselves.
 PoolingPlan<PoolingForward> plan_pooling(const PoolingForward& call) noexcept {

@@ -57,6 +57,10 @@ struct PoolingPlan {
     record->add(implementation->name);
   }
 };
+// Before that, planes of one column become planes of one row: the axes change places, so that kernels have their lanes
+// full. Positions of maxima stay what they are.
+void lay_column_flat(PoolingForward* call) noexcept;
+void lay_column_flat(PoolingBackward* call) noexcept;
 PoolingPlan<PoolingForward> plan_pooling(const PoolingForward& call) noexcept;
 PoolingPlan<PoolingBackward> plan_pooling(const PoolingBackward& call) noexcept;
 

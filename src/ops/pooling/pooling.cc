@@ -5,6 +5,7 @@
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/core/notes.h"
+#include "src/ops/pooling/implementations.h"
 
 namespace bnns {
 namespace {
@@ -99,6 +100,13 @@ void check_window_span(const PoolingGeometry& g) {
   }
 }
 
+// Planes of a dense tensor, to choose an algorithm by; the data is not used.
+Planes dense_planes(const Tensor& t) {
+  static float nothing;
+  const int64_t width = static_cast<int64_t>(t.size[0]), plane = width * static_cast<int64_t>(t.size[1]);
+  return {&nothing, t.type, 1, width, plane, plane * static_cast<int64_t>(t.size[2])};
+}
+
 }  // namespace
 
 PoolingLayer make_pooling_layer(const BNNSLayerParametersPooling* layer) {
@@ -172,5 +180,30 @@ PoolingFilter::PoolingFilter(const Options& options, const PoolingLayer& layer)
       layer_(layer),
       bias_(layer.has_bias() ? Parameter(layer.b, options, "the bias") : Parameter()),
       scratch_(options) {}
+
+// Max without indices, as BNNSFilterApplyBatch has it; UnMax with those of a forward pass.
+const char* PoolingFilter::implementation(BNNSExtPass pass, size_t /*batch*/) const {
+  const bool unmax = layer_.problem.function == PoolingFunction::unmax;
+  const Planes x = dense_planes(layer_.x), y = dense_planes(layer_.y);
+  const IndexPlanes index{unmax ? x.data : nullptr, true, 1, x.row, x.plane, x.sample};
+  if (pass == BNNSExtPassForward) {
+    PoolingForward call;
+    call.problem = layer_.problem;
+    call.x = x, call.y = y, call.index = index;
+    call.index_in_rows = true;
+    call.activation = layer_.activation;
+    lay_column_flat(&call);
+    return plan_pooling(call).implementation->name;
+  }
+  PoolingBackward call;
+  call.problem = layer_.problem;
+  call.dx = x, call.dy = y, call.index = index;
+  call.index_in_rows = call.index_in_windows = true;
+  if (layer_.problem.function == PoolingFunction::max || layer_.problem.function == PoolingFunction::l2_norm)
+    call.x = x;
+  call.activation = layer_.activation;
+  lay_column_flat(&call);
+  return plan_pooling(call).implementation->name;
+}
 
 }  // namespace bnns

@@ -101,39 +101,7 @@ bool is_large(const Tensor& t, size_t batch) {
   return t.count >= kStreamBytes / type_bytes(t.type) / batch;
 }
 
-// Planes of a dense tensor, to choose an algorithm by; the data is not used.
-Planes dense_planes(const Tensor& t) {
-  static float nothing;
-  const int64_t width = static_cast<int64_t>(t.size[0]), plane = width * static_cast<int64_t>(t.size[1]);
-  return {&nothing, t.type, 1, width, plane, plane * static_cast<int64_t>(t.size[2])};
-}
-
 }  // namespace
-
-// Max without indices, as BNNSFilterApplyBatch has it; UnMax with those of a forward pass.
-const char* PoolingFilter::implementation(BNNSExtPass pass, size_t batch) const {
-  const bool unmax = layer_.problem.function == PoolingFunction::unmax;
-  const Planes x = dense_planes(layer_.x), y = dense_planes(layer_.y);
-  const IndexPlanes index{unmax ? x.data : nullptr, true, 1, x.row, x.plane, x.sample};
-  if (pass == BNNSExtPassForward) {
-    PoolingForward call;
-    call.problem = layer_.problem;
-    call.x = x, call.y = y, call.index = index;
-    call.index_in_rows = true;
-    call.activation = layer_.activation;
-    call.stream = batch && is_large(layer_.y, batch);
-    return plan_pooling(call).implementation->name;
-  }
-  PoolingBackward call;
-  call.problem = layer_.problem;
-  call.dx = x, call.dy = y, call.index = index;
-  call.index_in_rows = call.index_in_windows = true;
-  if (layer_.problem.function == PoolingFunction::max || layer_.problem.function == PoolingFunction::l2_norm)
-    call.x = x;
-  call.activation = layer_.activation;
-  call.stream = batch && is_large(layer_.x, batch);
-  return plan_pooling(call).implementation->name;
-}
 
 // The index array as it lies in memory: the strides of the small image. Nothing is read.
 IndexPlanes PoolingFilter::check_indices(const PoolingIndices& indices, size_t batch, bool written,
@@ -207,9 +175,7 @@ IndexCheck PoolingFilter::check_positions(const IndexPlanes& index, BNNSDataType
 
 void PoolingFilter::forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride,
                             const PoolingIndices& indices) {
-  const PoolingProblem& problem = layer_.problem;
-  const PoolingGeometry& g = problem.geometry;
-  const bool unmax = problem.function == PoolingFunction::unmax;
+  const bool unmax = layer_.problem.function == PoolingFunction::unmax;
   in_stride = input_batch_stride(in_stride, batch, layer_.x, kOp, "in_stride");
   out_stride = output_batch_stride(out_stride, batch, layer_.y, kOp, "out_stride");
   size_t index_bytes;
@@ -224,13 +190,15 @@ void PoolingFilter::forward(size_t batch, const void* in, size_t in_stride, void
   check_disjoint(call.index.data, index_bytes, "indices", out, out_bytes, "out", kOp);
   if (!unmax) check_disjoint(call.index.data, index_bytes, "indices", in, in_bytes, "in", kOp);
 
-  call.problem = problem;
+  call.problem = layer_.problem;
   call.x = planes_of(layer_.x, in, in_stride);
   call.y = planes_of(layer_.y, out, out_stride);
   call.bias = layer_.has_bias() ? &bias_.tensor() : nullptr;
   call.activation = layer_.activation;
   call.stream = is_large(layer_.y, batch);
   if (unmax) call.index_in_rows = check_positions(call.index, indices.type, batch).in_rows;
+  lay_column_flat(&call);
+  const PoolingGeometry& g = call.problem.geometry;
   const PoolingPlan<PoolingForward> plan = plan_pooling(call);
   plan.record();
   for_each_plane(options_, scratch_, batch, unmax ? g.y.in : g.y.out, plan.implementation->bands, call,
@@ -305,6 +273,7 @@ PoolingBackward PoolingFilter::prepare_backward(const BackwardCall& call, const 
     b.index_in_rows = check.in_rows;
     b.index_in_windows = check.in_windows;
   }
+  lay_column_flat(&b);
   return b;
 }
 

@@ -83,7 +83,7 @@ void GatherTask::Plane(int64_t sample, int64_t channel, Span rows, RowWriter<flo
   void* dx = call_.dx.at(sample, channel);
   const int64_t n = tile_.columns.size(), out_end = g_.y.windows(rows.end - 1).end;
   // Windows that do not overlap downwards give the same row to all their rows of pixels: two at a time.
-  const bool twins = !is_l2_ && g_.x.stride == 2 && g_.y.overlap() == 1 && g_.y.dilation == 1 && g_.y.kernel > 1;
+  const bool twins = !is_l2_ && g_.x.stride > 1 && g_.y.overlap() == 1 && g_.y.dilation == 1 && g_.y.kernel > 1;
   // Rows that follow each other in memory are one reservation; the ring must hold all their windows.
   const int64_t together =
       writer && call_.dx.row == n
@@ -127,7 +127,7 @@ void GatherTask::GatherRow(int64_t y, Span reach, const Target& target) {
   for (int64_t wy = reach.begin; wy < reach.end && tile_.windows.size() > 0; ++wy) {
     if (g_.y.dilation == 1 || (y - g_.y.start(wy)) % g_.y.dilation == 0) rows[count++] = C(wy);
   }
-  if (count > 3) {
+  if (count > 3 || (count > 1 && spreader_.wants_sums())) {
     SumRows(rows, count, tile_.windows.size(), Total());
     rows[0] = Total();
     count = 1;
@@ -142,8 +142,10 @@ void GatherTask::ComputeRows(int64_t begin, int64_t end) {
   const int64_t n = tile_.windows.size();
   for (int64_t wy = begin, next; wy < end && is_l2_; wy = next) {  // the norms first, in runs that do not wrap
     next = std::min(end, (wy & ~(tile_.ring - 1)) + tile_.ring);
-    pooling_windows_of(norms_, {PoolingFold::norm, &g_, {}, {wy, next}, tile_.windows, C(wy), nullptr, tile_.pitch},
-                       call_.x, x_, call_.scratch->gradient.pixels);
+    pooling_fold(
+        norms_,
+        {PoolingFold::norm, &g_, whole_plane(g_, call_.x, x_), {wy, next}, tile_.windows, C(wy), nullptr, tile_.pitch},
+        call_.scratch->gradient.pixels);
   }
   const bool direct = call_.activation.is_identity() && call_.dy.has_f32_rows();
   const float* dy = direct ? static_cast<const float*>(call_.dy.at(sample_, channel_)) + tile_.windows.begin : nullptr;

@@ -11,8 +11,8 @@ namespace bnns {
 
 inline constexpr int64_t kTileFloats = 6144;  // rows of c, counts and t: 24 KiB
 inline constexpr int64_t kTileColumns = 960;  // of dx
-inline constexpr int64_t kTileOverlap = 16;   // window rows that reach a row of pixels
-inline constexpr int64_t kTileKernel = 16;
+inline constexpr int64_t kTileOverlap = 32;   // window rows that reach a row of pixels
+inline constexpr int64_t kTileStride = 256;
 inline constexpr int64_t kTileRing = 16;  // window rows that are kept, at most
 
 struct GatherTile {
@@ -38,9 +38,8 @@ struct GatherTile {
   int64_t rows() const { return ring + kOtherRows; }
 
   static bool accepts(const PoolingGeometry& g) {
-    const bool columns_fit = g.x.stride == 1 || (g.x.stride == 2 && g.x.dilation == 1);
-    return columns_fit && g.x.kernel <= kTileKernel && g.y.overlap() <= kTileOverlap && g.x.pad >= -kTileColumns &&
-           g.x.reach() <= kTileColumns && widest(g) >= 32;
+    return g.x.stride <= kTileStride && g.y.overlap() <= kTileOverlap && g.x.pad >= -kTileColumns &&
+           g.x.reach() <= kTileColumns && widest(g) >= std::min<int64_t>(32, g.x.in);
   }
 
  private:

@@ -190,7 +190,7 @@ class BandTask {
       const float* gradients = Gradients(wy, columns) + (filled.begin - columns.begin);
       // Dilation may leave a window between the pixels; then, and at the edges of a band, every position is looked at.
       const bool own_rows = (top >= rows_.begin || rows_.begin == 0) && (bottom <= rows_.end || rows_.end == g_.y.in);
-      const bool plain = own_rows && g_.x.dilation == 1 && g_.y.dilation == 1;
+      const bool plain = own_rows && HasPixels(g_.x, filled) && HasPixels(g_.y, {wy, wy + 1});
       const int64_t high = (rows_.end - done_) * width, n = filled.size();
       if (call_.index.data) {
         AddByIndex(wy, filled, gradients, band, plain, high);
@@ -207,9 +207,16 @@ class BandTask {
     }
   }
 
+  // Whether each of some windows that reach into the image has a tap there: its first one, or any without dilation.
+  static bool HasPixels(const PoolingAxis& axis, Span windows) {
+    return axis.dilation == 1 || (axis.start(windows.begin) >= 0 && axis.start(windows.end - 1) < axis.in);
+  }
+
   void FindMaxima(Span rows, Span columns) {
-    pooling_windows_of(windows_, {PoolingFold::arg_max, &g_, {}, rows, columns, values_, offsets_, columns.size()},
-                       call_.x, call_.x.at(sample_, channel_), scratch_.pixels);
+    pooling_fold(windows_,
+                 {PoolingFold::arg_max, &g_, whole_plane(g_, call_.x, call_.x.at(sample_, channel_)), rows, columns,
+                  values_, offsets_, columns.size()},
+                 scratch_.pixels);
   }
 
   const float* Gradients(int64_t wy, Span columns) {

@@ -42,9 +42,16 @@ void hand_down(const PoolingBackward& call, int64_t sample, int64_t channel, int
   }
   if (call.problem.function == PoolingFunction::l2_norm) {
     float* norm = scratch->gradient.value;
-    pooling_windows_of(pooling_windows(PoolingFold::norm, g),
-                       {PoolingFold::norm, &g, {}, {wy, wy + 1}, {first, first + n}, norm, nullptr, kChunk}, call.x,
-                       call.x.at(sample, channel), scratch->gradient.pixels);
+    pooling_fold(pooling_windows(PoolingFold::norm, g),
+                 {PoolingFold::norm,
+                  &g,
+                  whole_plane(g, call.x, call.x.at(sample, channel)),
+                  {wy, wy + 1},
+                  {first, first + n},
+                  norm,
+                  nullptr,
+                  kChunk},
+                 scratch->gradient.pixels);
     for (int64_t i = 0; i < n; ++i) down.amount[i] = norm[i] == 0 ? 0 : down.amount[i] / norm[i];
     return;
   }
@@ -57,16 +64,16 @@ void hand_down(const PoolingBackward& call, int64_t sample, int64_t channel, int
     }
     return;
   }
-  pooling_windows_of(pooling_windows(PoolingFold::arg_max, g),
-                     {PoolingFold::arg_max,
-                      &g,
-                      {},
-                      {wy, wy + 1},
-                      {first, first + n},
-                      scratch->gradient.value,
-                      scratch->gradient.offset,
-                      kChunk},
-                     call.x, call.x.at(sample, channel), scratch->gradient.pixels);
+  pooling_fold(pooling_windows(PoolingFold::arg_max, g),
+               {PoolingFold::arg_max,
+                &g,
+                whole_plane(g, call.x, call.x.at(sample, channel)),
+                {wy, wy + 1},
+                {first, first + n},
+                scratch->gradient.value,
+                scratch->gradient.offset,
+                kChunk},
+               scratch->gradient.pixels);
   for (int64_t i = 0; i < n; ++i) {
     const int32_t offset = scratch->gradient.offset[i];
     down.position[i] = offset == kNoPixel ? -1 : g.origin(first + i, wy) + offset;

@@ -12,6 +12,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <numeric>
 
 #include "src/ops/pooling/backward/gather_tile.h"
 #include "src/simd/loops-inl.h"
@@ -61,6 +63,7 @@ class Spreader {
  public:
   Spreader(const PoolingAxis& x, const GatherTile& tile) : stride_(x.stride), step_(x.dilation), taps_(x.kernel) {
     const int64_t base = tile.columns.begin + x.pad - tile.windows.begin * x.stride;
+    if (wants_sums()) PrepareAny(base, std::min(x.stride, tile.columns.size()));
     first_ = base - x.reach();  // on a column the window with the largest tap comes first
     // Column stride 2: tap k is on even columns of the tile if base - k is even.
     const int64_t k_even = taps_ - 1 - ((base - taps_ + 1) & 1), k_odd = taps_ - 1 - ((base - taps_) & 1);
@@ -70,9 +73,13 @@ class Spreader {
     odd_ = (base + 1 - k_odd) >> 1;
   }
 
+  // Whether rows come summed: count is 1 then.
+  bool wants_sums() const { return stride_ > 2 || (stride_ == 2 && step_ > 1); }
   // count is 1, 2 or 3.
   HWY_INLINE void Row(const float* const* rows, int64_t count, const Target& target) const {
-    if (count == 1)
+    if (wants_sums())
+      StepAny(rows[0], target);
+    else if (count == 1)
       Spread<1>(rows, target);
     else if (count == 2)
       Spread<2>(rows, target);
@@ -81,6 +88,24 @@ class Spreader {
   }
 
  private:
+  // Column r is `base + r` pixels after the first tap of the tile's first window.
+  void PrepareAny(int64_t base, int64_t columns) {
+    const int64_t common = std::gcd(stride_, step_), apart = stride_ / common;  // between taps of one column
+    hop_ = step_ / common;
+    for (int64_t r = 0; r < columns; ++r) {
+      const int64_t window = floor_div(base + r, stride_), rest = base + r - window * stride_;
+      int64_t first = 0;  // its smallest tap, from the last window over it
+      while (first < std::min(taps_, apart) && first * step_ % stride_ != rest) ++first;
+      if (first >= std::min(taps_, apart)) {
+        count_[r] = begin_[r] = 0;
+        continue;
+      }
+      const int64_t last = first + (taps_ - 1 - first) / apart * apart;
+      count_[r] = static_cast<int32_t>((last - first) / apart + 1);
+      begin_[r] = static_cast<int32_t>(window - last * step_ / stride_);
+    }
+  }
+
   template <int kRows>
   HWY_INLINE static V At(const float* const* rows, int64_t i) {
     const D d;
@@ -143,7 +168,39 @@ class Spreader {
     }
   }
 
+  // Any stride and dilation: columns r, r + stride, ... of the tile have the same taps; their sums are made side by
+  // side.
+  HWY_NOINLINE void StepAny(const float* sums, const Target& target) const {
+    const D d;
+    const int64_t N = static_cast<int64_t>(hn::Lanes(d));
+    HWY_ALIGN float row[kTileColumns + 2 * hn::MaxLanes(D())];
+    for (int64_t r = 0; r < std::min(stride_, target.n); ++r) {
+      const int64_t windows = count_[r], n = (target.n - r + stride_ - 1) / stride_;
+      float* to = target.to + r;
+      if (windows == 0) {
+        for (int64_t k = 0; k < n; ++k) to[k * stride_] = 0;
+        continue;
+      }
+      const float* from = sums + begin_[r];
+      for (int64_t k = 0; k < n; k += N) {
+        V sum = hn::LoadU(d, from + k);
+        for (int64_t j = 1; j < windows; ++j) sum = hn::Add(sum, hn::LoadU(d, from + k + j * hop_));
+        hn::StoreU(sum, d, row + k);
+      }
+      for (int64_t k = 0; k < n; ++k) to[k * stride_] = row[k];
+    }
+    for (int64_t i = 0; target.pixels && i < target.n; i += N) {
+      hn::StoreU(target.Times(hn::LoadU(d, target.to + i), i), d, target.to + i);
+    }
+    for (int64_t c = 1; c < target.copies; ++c) {
+      std::memcpy(target.to + c * target.pitch, target.to, static_cast<size_t>(target.n) * sizeof(float));
+    }
+  }
+
   int64_t stride_, step_, taps_;
+  // Of StepAny: the first window over column r, how many there are, and from one to the next.
+  int32_t begin_[kTileStride], count_[kTileStride];
+  int64_t hop_ = 0;
   int64_t first_, evens_, odds_, even_, odd_;
 };
 

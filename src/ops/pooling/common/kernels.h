@@ -168,15 +168,18 @@ struct WindowsProblem {
 };
 bool accepts_row_windows(const WindowsProblem& problem) noexcept;
 WindowsFunction pooling_row_windows(const WindowsProblem& problem) noexcept;
-bool accepts_strips(const WindowsProblem& problem) noexcept;
-WindowsFunction pooling_strips(const WindowsProblem& problem) noexcept;
+bool accepts_separable(const WindowsProblem& problem) noexcept;
+WindowsFunction pooling_separable(const WindowsProblem& problem) noexcept;
 void pooling_window_block(const WindowBlock& block) noexcept;  // one window after the other
 WindowsFunction pooling_windows(PoolingFold fold, const PoolingGeometry& geometry) noexcept;  // the table's choice
 
-// The windows of `block` from a plane of any type and stride, converted in pieces in `pixels`. block.source is set.
+// Folds a block of a whole plane of any type and stride; what is not rows of f32 is converted in pieces in `pixels`.
 inline constexpr int64_t kPixelFloats = 4096;
-void pooling_windows_of(WindowsFunction windows, WindowBlock block, const Planes& x, const void* plane,
-                        float* pixels) noexcept;
+void pooling_convert_and_fold(WindowsFunction windows, WindowBlock block, float* pixels) noexcept;
+inline void pooling_fold(WindowsFunction windows, const WindowBlock& block, float* pixels) noexcept {
+  if (block.source.type == BNNSDataTypeFloat32 && block.source.column == 1) return windows(block);
+  pooling_convert_and_fold(windows, block, pixels);
+}
 
 // ---- rows of planes ---------------------------------------------------------------------------------------------
 
@@ -228,7 +231,7 @@ float pooling_global_value(const PoolingProblem& problem, const Planes& x, const
 bool accepts_positions(const PoolingForward& call) noexcept;
 void pooling_forward_positions(const PoolingForward& call, Range planes, Span rows) noexcept;
 bool accepts_row_windows(const PoolingForward& call) noexcept;
-bool accepts_strips(const PoolingForward& call) noexcept;
+bool accepts_separable(const PoolingForward& call) noexcept;
 void pooling_forward_windows(const PoolingForward& call, Range planes, Span rows) noexcept;
 
 // dx of planes of packed f32 whose rows are one to four vectors.

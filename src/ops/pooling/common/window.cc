@@ -1,6 +1,5 @@
-// One window at a time, in plain loops: what runs for strides above 2, dilated columns, and for the windows in which
-// the vector kernels find a NaN, nothing but -inf, or squares out of range. Order of operations as there, so equal
-// bits.
+// One window at a time, in plain loops: windows and strides of hundreds of pixels, and those in which the vector
+// kernels find a NaN, nothing but -inf, or squares out of range. Order of operations as there, so bit-identical.
 
 #include <cmath>
 #include <cstring>
@@ -55,13 +54,14 @@ void fold_max(const PoolingGeometry& g, const PixelSource& source, const Taps& t
   if (offset) *offset = static_cast<int32_t>(at);
 }
 
+// Sums are over columns first, as in pooling/forward/separable_simd.cc.
 template <class Pixels>
 float fold_average(const PixelSource& source, const Taps& taps, float count) {
   float sum = 0;
-  for (int64_t ty = taps.y.begin; ty < taps.y.end; ++ty) {
-    float row = 0;
-    for (int64_t tx = taps.x.begin; tx < taps.x.end; ++tx) row += load<Pixels>(source, taps, tx, ty);
-    sum += row;
+  for (int64_t tx = taps.x.begin; tx < taps.x.end; ++tx) {
+    float column = 0;
+    for (int64_t ty = taps.y.begin; ty < taps.y.end; ++ty) column += load<Pixels>(source, taps, tx, ty);
+    sum += column;
   }
   return sum / count;
 }
@@ -70,14 +70,14 @@ template <class Pixels>
 float fold_norm(const PixelSource& source, const Taps& taps) {
   float sum = 0;
   double exact = 0;  // f32 squares are exact in double, and their sum keeps the whole range of f32
-  for (int64_t ty = taps.y.begin; ty < taps.y.end; ++ty) {
-    float row = 0;
-    for (int64_t tx = taps.x.begin; tx < taps.x.end; ++tx) {
+  for (int64_t tx = taps.x.begin; tx < taps.x.end; ++tx) {
+    float column = 0;
+    for (int64_t ty = taps.y.begin; ty < taps.y.end; ++ty) {
       const float v = load<Pixels>(source, taps, tx, ty);
-      row += v * v;
+      column += v * v;
       exact += static_cast<double>(v) * static_cast<double>(v);
     }
-    sum += row;
+    sum += column;
   }
   if (sum >= kNormLow && sum <= kNormHigh) return std::sqrt(sum);
   return static_cast<float>(std::sqrt(exact));

@@ -72,18 +72,17 @@ float pooling_bias(const Tensor* bias, int64_t channel) noexcept {
 
 // Sources that are not rows of f32 are converted to a small dense plane in `pixels`. A block whose pixels do not fit is
 // halved; a single window that does not fit is folded where it lies.
-void pooling_windows_of(WindowsFunction windows, WindowBlock block, const Planes& x, const void* plane,
-                        float* pixels) noexcept {
+void pooling_convert_and_fold(WindowsFunction windows, WindowBlock block, float* pixels) noexcept {
   const PoolingGeometry& g = *block.geometry;
+  const PixelSource plane = block.source;
+  const Planes x{nullptr, plane.type, plane.column, plane.row, 0, 0};
   const Span rows = block.rows, columns = block.columns;
   const Span across = pixels_under(g.x, columns), down = pixels_under(g.y, rows);
-  block.source = whole_plane(g, x, plane);
-  if (x.has_f32_rows()) return windows(block);
   if (across.empty() || down.empty()) return pooling_window_block(block);
   const int64_t width = across.size(), height = down.size();
   if (width <= kPixelFloats && height <= kPixelFloats / width) {
     for (int64_t y = down.begin; y < down.end; ++y) {
-      load_pixels(x, plane, across.begin, y, width, pixels + (y - down.begin) * width);
+      load_pixels(x, plane.data, across.begin, y, width, pixels + (y - down.begin) * width);
     }
     block.source = {pixels, BNNSDataTypeFloat32, 1, width, across, down};
     return windows(block);
@@ -94,7 +93,7 @@ void pooling_windows_of(WindowsFunction windows, WindowBlock block, const Planes
     some.rows = some_rows, some.columns = some_columns;
     some.values += at;
     if (some.offsets) some.offsets += at;
-    pooling_windows_of(windows, some, x, plane, pixels);
+    pooling_convert_and_fold(windows, some, pixels);
   };
   if (rows.size() > 1) {
     const int64_t middle = rows.begin + rows.size() / 2;
@@ -126,9 +125,16 @@ void pooling_gradient(const PoolingBackward& call, int64_t sample, int64_t chann
       scratch->value[0] = pooling_global_value(call.problem, call.x, plane);
     } else {
       const PoolingFold fold = value_fold(call.problem.function);
-      pooling_windows_of(pooling_windows(fold, geometry),
-                         {fold, &geometry, {}, {y, y + 1}, {x, x + n}, scratch->value, nullptr, kChunk}, call.x, plane,
-                         scratch->pixels);
+      pooling_fold(pooling_windows(fold, geometry),
+                   {fold,
+                    &geometry,
+                    whole_plane(geometry, call.x, plane),
+                    {y, y + 1},
+                    {x, x + n},
+                    scratch->value,
+                    nullptr,
+                    kChunk},
+                   scratch->pixels);
     }
     const float bias = pooling_bias(call.bias, channel);
     for (int64_t i = 0; call.bias && i < n; ++i) scratch->value[i] += bias;

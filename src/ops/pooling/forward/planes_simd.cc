@@ -156,7 +156,7 @@ void ForwardPlanes(const PoolingForward& call, Range planes, Span rows, Position
         if (positions)
           writers.Positions(positions, call, block, call.index.at(at.sample, at.channel));
         else
-          pooling_windows_of(windows, block, call.x, x, call.scratch->gradient.pixels);
+          pooling_fold(windows, block, call.scratch->gradient.pixels);
         if (call.bias) AddBias(block.values, n, bias);
         if (!call.activation.is_identity()) {
           activation_forward(call.activation, block.values, block.values, static_cast<size_t>(n));
@@ -202,8 +202,8 @@ void pooling_forward_positions(const PoolingForward& call, Range planes, Span ro
 bool accepts_row_windows(const PoolingForward& call) noexcept {
   return accepts_row_windows(WindowsProblem{call.fold(), call.problem.geometry});
 }
-bool accepts_strips(const PoolingForward& call) noexcept {
-  return accepts_strips(WindowsProblem{call.fold(), call.problem.geometry});
+bool accepts_separable(const PoolingForward& call) noexcept {
+  return accepts_separable(WindowsProblem{call.fold(), call.problem.geometry});
 }
 void pooling_forward_windows(const PoolingForward& call, Range planes, Span rows) noexcept {
   BNNS_DISPATCH(ForwardPlanes)(call, planes, rows, nullptr);
