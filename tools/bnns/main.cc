@@ -99,7 +99,8 @@ int run(const std::vector<std::string>& arguments) {
     put(stdout, wrapped(text, columns, 0));
     return 0;
   };
-  if (arguments.empty()) return complain("A subcommand is required (see bnns --help)", kBadInput);
+  if (arguments.empty() || arguments[0].empty())
+    return complain("A subcommand is required (see bnns --help)", kBadInput);
   const std::string& word = arguments[0];
   if (word == "--version") return print(std::string("bnns ") + BNNSExtVersion() + "\n");
   if (word == "-h" || word == "--help") {

@@ -17,7 +17,7 @@ struct Picture {
 bool is_png(const std::string& file);
 
 // Colours become grey, what is transparent black. Throws DataError for a damaged file, a picture of other than rows x
-// columns pixels (0 x 0: any, but at most kMaxPngSide each way), and where bnns was built without libpng.
+// columns pixels (0 x 0: any, with sides of at most kMaxPngSide), and where bnns was built without libpng.
 inline constexpr std::size_t kMaxPngSide = 4096;
 Picture read_png(const std::string& file, std::size_t rows, std::size_t columns);
 
