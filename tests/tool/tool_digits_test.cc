@@ -6,9 +6,9 @@
 #include <cmath>
 #include <string>
 
-#include "tools/bnns/digits.h"
-#include "tools/bnns/prng.h"
-#include "tools/bnns/sha256.h"
+#include "tools/bnns/data/digits.h"
+#include "tools/bnns/data/prng.h"
+#include "tools/bnns/data/sha256.h"
 
 namespace bnns::tool {
 namespace {

@@ -10,7 +10,7 @@
 #include <functional>
 #include <string>
 
-#include "tools/bnns/idx.h"
+#include "tools/bnns/data/idx.h"
 
 namespace bnns::tool {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "tools/bnns/chart.h"
-#include "tools/bnns/png.h"
 #include "tools/bnns/progress.h"
-#include "tools/bnns/report.h"
+#include "tools/bnns/report/chart.h"
+#include "tools/bnns/report/png.h"
+#include "tools/bnns/report/report.h"
 #include "tools/bnns/text.h"
 
 namespace bnns::tool {

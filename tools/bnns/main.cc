@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/bnns/idx.h"
+#include "tools/bnns/data/idx.h"
 #include "tools/bnns/info.h"
 #include "tools/bnns/options.h"
 #include "tools/bnns/predict_command.h"

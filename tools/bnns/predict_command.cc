@@ -7,14 +7,14 @@
 #include <numeric>
 #include <utility>
 
-#include "tools/bnns/cnn.h"
-#include "tools/bnns/idx.h"
-#include "tools/bnns/picture.h"
+#include "tools/bnns/data/idx.h"
+#include "tools/bnns/data/picture.h"
+#include "tools/bnns/model/cnn.h"
+#include "tools/bnns/model/train.h"
+#include "tools/bnns/model/weights_file.h"
 #include "tools/bnns/progress.h"
 #include "tools/bnns/terminal.h"
 #include "tools/bnns/text.h"
-#include "tools/bnns/train.h"
-#include "tools/bnns/weights_file.h"
 
 namespace bnns::tool {
 namespace {

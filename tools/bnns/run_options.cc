@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "tools/bnns/idx.h"
-#include "tools/bnns/sha256.h"
+#include "tools/bnns/data/idx.h"
+#include "tools/bnns/data/sha256.h"
 #include "tools/bnns/text.h"
 
 namespace bnns::tool {

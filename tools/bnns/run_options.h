@@ -2,8 +2,8 @@
 // there.
 #pragma once
 
+#include "tools/bnns/model/weights_file.h"
 #include "tools/bnns/train_command.h"
-#include "tools/bnns/weights_file.h"
 
 namespace bnns::tool {
 

@@ -11,10 +11,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tools/bnns/digits.h"
-#include "tools/bnns/idx.h"
+#include "tools/bnns/data/digits.h"
+#include "tools/bnns/data/idx.h"
 #include "tools/bnns/interrupt.h"
-#include "tools/bnns/report.h"
+#include "tools/bnns/report/report.h"
 #include "tools/bnns/run_options.h"
 #include "tools/bnns/terminal.h"
 #include "tools/bnns/text.h"

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "tools/bnns/train.h"
+#include "tools/bnns/model/train.h"
 
 namespace bnns::tool {
 

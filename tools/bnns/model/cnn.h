@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "tools/bnns/network.h"
+#include "tools/bnns/model/network.h"
 
 namespace bnns::tool {
 

@@ -1,4 +1,4 @@
-#include "tools/bnns/network.h"
+#include "tools/bnns/model/network.h"
 
 #include <bnns/bnns_extensions.h>
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "tools/bnns/dataset.h"
+#include "tools/bnns/data/dataset.h"
 
 namespace bnns::tool {
 

@@ -1,13 +1,13 @@
-#include "tools/bnns/report.h"
+#include "tools/bnns/report/report.h"
 
 #include <bnns/bnns_extensions.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "tools/bnns/chart.h"
-#include "tools/bnns/png.h"
-#include "tools/bnns/report_style.h"
+#include "tools/bnns/report/chart.h"
+#include "tools/bnns/report/png.h"
+#include "tools/bnns/report/report_style.h"
 #include "tools/bnns/text.h"
 
 namespace bnns::tool {

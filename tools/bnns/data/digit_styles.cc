@@ -1,4 +1,4 @@
-#include "tools/bnns/digit_styles.h"
+#include "tools/bnns/data/digit_styles.h"
 
 namespace bnns::tool {
 

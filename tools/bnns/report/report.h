@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "tools/bnns/dataset.h"
-#include "tools/bnns/train.h"
+#include "tools/bnns/data/dataset.h"
+#include "tools/bnns/model/train.h"
 
 namespace bnns::tool {
 

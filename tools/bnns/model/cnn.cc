@@ -1,4 +1,4 @@
-#include "tools/bnns/cnn.h"
+#include "tools/bnns/model/cnn.h"
 
 namespace bnns::tool {
 namespace {

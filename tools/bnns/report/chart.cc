@@ -1,4 +1,4 @@
-#include "tools/bnns/chart.h"
+#include "tools/bnns/report/chart.h"
 
 #include <algorithm>
 #include <cmath>

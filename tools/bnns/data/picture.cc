@@ -1,4 +1,4 @@
-#include "tools/bnns/picture.h"
+#include "tools/bnns/data/picture.h"
 
 #if BNNS_HAVE_PNG
 #include <png.h>
@@ -7,8 +7,8 @@
 #include <array>
 #include <cstring>
 
-#include "tools/bnns/byte_source.h"
-#include "tools/bnns/idx.h"
+#include "tools/bnns/data/byte_source.h"
+#include "tools/bnns/data/idx.h"
 #include "tools/bnns/text.h"
 
 namespace bnns::tool {

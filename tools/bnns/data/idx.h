@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "tools/bnns/dataset.h"
+#include "tools/bnns/data/dataset.h"
 
 namespace bnns::tool {
 

@@ -1,4 +1,4 @@
-#include "tools/bnns/byte_source.h"
+#include "tools/bnns/data/byte_source.h"
 
 #include <zlib.h>
 
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-#include "tools/bnns/idx.h"
+#include "tools/bnns/data/idx.h"
 
 namespace bnns::tool {
 

@@ -1,7 +1,7 @@
 // A two-layer perceptron: h = relu(W1 x + b1), z = W2 h + b2.
 #pragma once
 
-#include "tools/bnns/network.h"
+#include "tools/bnns/model/network.h"
 
 namespace bnns::tool {
 

@@ -6,7 +6,7 @@
 //   5. soften, scale the ink, add noise, round to bytes.
 // Only + - * / and sqrt are used: with -ffp-contract=off the bytes are the same for every compiler and machine.
 
-#include "tools/bnns/digits.h"
+#include "tools/bnns/data/digits.h"
 
 #include <algorithm>
 #include <array>
@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "tools/bnns/digit_styles.h"
-#include "tools/bnns/prng.h"
+#include "tools/bnns/data/digit_styles.h"
+#include "tools/bnns/data/prng.h"
 
 namespace bnns::tool {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/bnns/weights_file.h"
+#include "tools/bnns/model/weights_file.h"
 
 #include <bnns/bnns_extensions.h>
 
@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tools/bnns/idx.h"
+#include "tools/bnns/data/idx.h"
 #include "tools/bnns/text.h"
 
 namespace bnns::tool {

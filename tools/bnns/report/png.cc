@@ -1,4 +1,4 @@
-#include "tools/bnns/png.h"
+#include "tools/bnns/report/png.h"
 
 #include <zlib.h>
 

@@ -1,4 +1,4 @@
-#include "tools/bnns/mlp.h"
+#include "tools/bnns/model/mlp.h"
 
 namespace bnns::tool {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/bnns/idx.h"
+#include "tools/bnns/data/idx.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "tools/bnns/byte_source.h"
+#include "tools/bnns/data/byte_source.h"
 
 namespace bnns::tool {
 namespace {

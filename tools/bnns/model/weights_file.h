@@ -13,8 +13,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "tools/bnns/network.h"
-#include "tools/bnns/train.h"
+#include "tools/bnns/model/network.h"
+#include "tools/bnns/model/train.h"
 
 namespace bnns::tool {
 

@@ -1,4 +1,4 @@
-#include "tools/bnns/sha256.h"
+#include "tools/bnns/data/sha256.h"
 
 #include <array>
 #include <bit>

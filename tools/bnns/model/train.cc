@@ -1,4 +1,4 @@
-#include "tools/bnns/train.h"
+#include "tools/bnns/model/train.h"
 
 #include <bnns/bnns_extensions.h>
 
@@ -10,13 +10,13 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tools/bnns/cnn.h"
-#include "tools/bnns/idx.h"
-#include "tools/bnns/mlp.h"
-#include "tools/bnns/prng.h"
-#include "tools/bnns/sha256.h"
+#include "tools/bnns/data/idx.h"
+#include "tools/bnns/data/prng.h"
+#include "tools/bnns/data/sha256.h"
+#include "tools/bnns/model/cnn.h"
+#include "tools/bnns/model/mlp.h"
+#include "tools/bnns/model/weights_file.h"
 #include "tools/bnns/text.h"
-#include "tools/bnns/weights_file.h"
 
 namespace bnns::tool {
 namespace {

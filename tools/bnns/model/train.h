@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/bnns/dataset.h"
+#include "tools/bnns/data/dataset.h"
 #include "tools/bnns/progress.h"
 
 namespace bnns::tool {
