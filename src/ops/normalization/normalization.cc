@@ -254,10 +254,10 @@ void NormalizationState::begin(const NormalizationProblem& problem, size_t batch
   const size_t values = checked_mul(checked_mul(batch, problem.count(), "normalization: batch_size"), sizeof(float),
                                     "normalization: batch_size");
   const size_t sets = problem.sets(batch) * sizeof(float),
-               room = checked_add(values, kAlignment, "normalization: batch_size");
+               buffer = checked_add(values, kAlignment, "normalization: batch_size");
   const size_t affine = problem.kind == NormalizationKind::batch ? 2 * problem.channels * sizeof(float) : 0;
   Buffer new_values, new_rstd, new_affine;
-  if (values_.bytes() < room) new_values = Buffer(options_, room, "the training state");
+  if (values_.bytes() < buffer) new_values = Buffer(options_, buffer, "the training state");
   if (rstd_.bytes() < sets) new_rstd = Buffer(options_, sets, "the training state");
   if (affine_.bytes() < affine) new_affine = Buffer(options_, affine, "the training state");
   if (new_values.data()) values_ = std::move(new_values);

@@ -82,7 +82,7 @@ class NormalizationState {
  public:
   explicit NormalizationState(const Options& options) : options_(options) {}
 
-  // Makes room for a batch. When memory runs out it throws and keeps what it had; otherwise what it kept is lost.
+  // Makes the buffers of a batch. When memory runs out it throws and keeps what it had; otherwise what it kept is lost.
   // Allocates only when the batch is larger than any before. values() gets the place in a cache line that y has: one
   // loop then writes whole lines of both.
   void begin(const NormalizationProblem& problem, size_t batch, const void* y);
@@ -166,7 +166,7 @@ class NormalizationPass {
   // Takes the moments of a block. Does nothing where they are not wanted: sets that are not made of planes (layer
   // normalization of rows) and planes below 16 values of all kinds but batch; finish() then reads the values twice.
   void gather(const Block& block) const noexcept;
-  // Only when immediate: y of a block, activation included. The bits of the stand-alone layer.
+  // Only when immediate: y of a block, activation included. Bit-identical to the stand-alone layer.
   void normalize(const Block& block) const noexcept;
   // After all blocks: y of the whole batch, x^ and moving statistics; nothing is left to do when immediate.
   void finish();

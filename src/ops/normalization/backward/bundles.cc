@@ -18,7 +18,7 @@ void BackwardPass::run_bundles() const {
 
 // Sets side by side, more than one only where everything is in place.
 void BackwardPass::run_bundle(Range sets, bool more) const {
-  Rooms rooms;
+  BlockBuffers buffers;
   GradientSums sums[kMostSets];
   GradientCoefficients numbers[kMostSets];
   float shifts[kMostSets];
@@ -32,7 +32,7 @@ void BackwardPass::run_bundle(Range sets, bool more) const {
   for (size_t row = 0; row < plan_.set_rows; row += plan_.block_rows) {
     for (size_t c = 0; c < columns; c += step) {
       const Rectangle r = plan_.beside(sets.begin, row, c, std::min(step, columns - c));
-      GradientBlock block = gradients(plan_, views_, r, affine(sets.begin, r), &rooms);
+      GradientBlock block = gradients(plan_, views_, r, affine(sets.begin, r), &buffers);
       block.next_rows = next_rows(r);
       add_channel_gradient_sums(block, std::min(plane, r.columns), shifted ? shifts : nullptr, sums);
     }
@@ -49,10 +49,10 @@ void BackwardPass::run_bundle(Range sets, bool more) const {
     const size_t row = k * plan_.block_rows;
     for (size_t c = 0; c < columns; c += step) {
       const Rectangle r = plan_.beside(sets.begin, row, c, std::min(step, columns - c));
-      GradientBlock block = gradients(plan_, views_, r, affine(sets.begin, r), &rooms);
+      GradientBlock block = gradients(plan_, views_, r, affine(sets.begin, r), &buffers);
       block.ahead = more ? columns : 0;
       block.ahead_rows = plan_.ahead_rows(r);
-      const GradientTarget to = target(r, rooms.dx());
+      const GradientTarget to = target(r, buffers.dx());
       gradient_channel_block(block, std::min(plane, r.columns), numbers, to);
       finish_block(r, to);
     }

@@ -15,7 +15,7 @@ void BackwardPass::run_columns() const {
 
 void BackwardPass::run_channels(size_t first_channel, size_t channels) const {
   const size_t plane = plan_.plane, columns = channels * plane;
-  Rooms rooms;
+  BlockBuffers buffers;
   float gammas[kColumns], betas[kColumns];
   for (size_t j = 0; j < columns; ++j) {
     gammas[j] = affine_.gamma[first_channel + j / plane];
@@ -29,7 +29,7 @@ void BackwardPass::run_channels(size_t first_channel, size_t channels) const {
   };
   GradientSums sums[kColumns];
   for (size_t row = 0; row < plan_.batch; row += kColumnRows) {
-    add_column_gradient_sums(gradients(plan_, views_, rows_at(row), numbers, &rooms), sums);
+    add_column_gradient_sums(gradients(plan_, views_, rows_at(row), numbers, &buffers), sums);
   }
   ColumnGradientCoefficients set;
   for (size_t c = 0; c < channels; ++c) {
@@ -47,8 +47,8 @@ void BackwardPass::run_channels(size_t first_channel, size_t channels) const {
   }
   for (size_t row = 0; call_.dx && row < plan_.batch; row += kColumnRows) {
     const Rectangle r = rows_at(row);
-    const GradientBlock block = gradients(plan_, views_, r, numbers, &rooms);
-    const GradientTarget to = target(r, rooms.dx());
+    const GradientBlock block = gradients(plan_, views_, r, numbers, &buffers);
+    const GradientTarget to = target(r, buffers.dx());
     gradient_column_block(block, set, to);
     finish_block(r, to);
   }

@@ -84,7 +84,7 @@ HWY_INLINE RowOfGradients<kRelu, D> RowAt(D d, const GradientBlock& b, size_t r)
           hn::Set(d, kAffine ? *b.beta : 0.0f)};
 }
 
-// One row: the sums of gamma[i] g and gamma[i] g x^ (gamma may be NULL: 1), with the bits of BlockGradientSums, and g
+// One row: the sums of gamma[i] g and gamma[i] g x^ (gamma may be NULL: 1), bit-identical to BlockGradientSums, and g
 // and g x^ added to sums over rows.
 template <Relu kRelu, class D>
 struct RowSums {

@@ -16,13 +16,13 @@ void BackwardPass::run_groups() const {
 
 // A group whose channels lie side by side, kMostSets of them at a time.
 void BackwardPass::run_group(size_t set) const {
-  Rooms rooms;
+  BlockBuffers buffers;
   SetSums total(*this, set);
   const auto for_each_run = [&](auto&& body) {
     for (size_t row = 0; row < plan_.set_rows; row += kMostSets) {
       const size_t rows = std::min(kMostSets, plan_.set_rows - row);
       const Rectangle r{set * plan_.set_rows + row, 0, 1, rows * plan_.plane};
-      body(r, rows, row, gradients(plan_, views_, r, affine(set, r), &rooms));
+      body(r, rows, row, gradients(plan_, views_, r, affine(set, r), &buffers));
     }
   };
   for_each_run([&](const Rectangle&, size_t rows, size_t row, const GradientBlock& block) {
@@ -41,7 +41,7 @@ void BackwardPass::run_group(size_t set) const {
       numbers[i] = one;
       numbers[i].scale *= affine_.gamma[plan_.channel(set, r.row + i)];
     }
-    gradient_channel_block(block, plan_.plane, numbers, target(r, rooms.dx()));
+    gradient_channel_block(block, plan_.plane, numbers, target(r, buffers.dx()));
   });
 }
 

@@ -22,13 +22,13 @@ namespace bnns {
 
 inline constexpr size_t kRowSums = 4096;  // two rows of f32 sums beside the data of a row in L2
 
-inline constexpr size_t kGradientRoom = kColumnRows * kColumns;
-static_assert(kGradientRoom >= kMomentBlock && kGradientRoom >= kGradientColumns);
+inline constexpr size_t kGradientBuffer = kColumnRows * kColumns;
+static_assert(kGradientBuffer >= kMomentBlock && kGradientBuffer >= kGradientColumns);
 
-// Of a block, where it is not read or written in place: 32 KiB of stack. g takes the room of what it is made from, and
-// dx that of dy: all kernels take dx in place of dy.
-struct Rooms {
-  float dy[kGradientRoom], y[kGradientRoom];
+// Of a block, where it is not read or written in place: 32 KiB of stack. g takes the buffer of what it is made from,
+// and dx that of dy: all kernels take dx in place of dy.
+struct BlockBuffers {
+  float dy[kGradientBuffer], y[kGradientBuffer];
   float* dx() { return dy; }
 };
 
@@ -95,7 +95,7 @@ class BackwardPass {
   // g and x^ of a rectangle of `plan`, seen through `views`.
   BlockAffine affine(size_t set, const Rectangle& r) const;
   GradientBlock gradients(const NormalizationPlan& plan, const Views& views, const Rectangle& r,
-                          const BlockAffine& affine, Rooms* rooms) const;
+                          const BlockAffine& affine, BlockBuffers* buffers) const;
   // As in ForwardPass.
   size_t next_rows(const Rectangle& r) const { return joined_ ? plan_.next_rows(r) : 0; }
   // What is taken off g in the sum of g x^ of a set (add_gradient_sums): 0 unless g hardly varies.
@@ -108,16 +108,16 @@ class BackwardPass {
     const float most = std::max(std::max(g[0], g[1]), std::max(g[2], g[3]));
     return most - least <= 0.5f * std::max(most, -least);
   }
-  GradientTarget target(const Rectangle& r, float* room) const;
+  GradientTarget target(const Rectangle& r, float* buffer) const;
   void finish_block(const Rectangle& r, const GradientTarget& to) const;
 
   // sets.cc
   GradientCoefficients coefficients(size_t set, double h, double hx) const;
-  void add_sums(size_t set, const Rectangle& r, float shift, Rooms* rooms, GradientSums* sums) const;
+  void add_sums(size_t set, const Rectangle& r, float shift, BlockBuffers* buffers, GradientSums* sums) const;
   GradientSums segment_sums(size_t set, size_t segment) const;
   void write_segment(size_t set, size_t segment, GradientCoefficients numbers) const;
   void write_block(const Rectangle& r, const GradientBlock& block, const BlockAffine& affine,
-                   GradientCoefficients numbers, float* room) const;
+                   GradientCoefficients numbers, float* buffer) const;
   void run_set(size_t set) const;
 
   // bundles.cc, groups.cc, columns.cc
@@ -141,7 +141,7 @@ class BackwardPass {
   const float* rstd_;
   const float* relu_gamma_;
   Schedule schedule_;
-  size_t bundle_, block_columns_;  // of the second pass: what goes through no room need not be cut
+  size_t bundle_, block_columns_;  // of the second pass: what goes through no buffer need not be cut
   bool parameters_wanted_, stream_, joined_, may_shift_;
   Source source_;
   size_t affine_at_ = 0, totals_at_ = 0, table_at_ = 0, coefficients_at_ = 0;

@@ -65,10 +65,10 @@ void BackwardPass::write_channel_sums() const {
 
 // One row: its sums, its part of the sums over rows, dx.
 void BackwardPass::run_row(size_t set, float* sum_g, float* sum_gx) const {
-  Rooms rooms;
-  const Rectangle r{set, 0, 1, plan_.set_columns};  // at most kRowSums: g of the whole row fits a room
+  BlockBuffers buffers;
+  const Rectangle r{set, 0, 1, plan_.set_columns};  // at most kRowSums: g of the whole row fits a buffer
   const BlockAffine gamma = affine(set, r);
-  const GradientBlock block = gradients(plan_, views_, r, gamma, &rooms);
+  const GradientBlock block = gradients(plan_, views_, r, gamma, &buffers);
   const size_t at = plan_.affine_offset(set);
   GradientSums sums;
   for (size_t first = 0; first < block.n; first += kMomentBlock) {
@@ -78,7 +78,7 @@ void BackwardPass::run_row(size_t set, float* sum_g, float* sum_gx) const {
     add_row_gradient_sums(part, gamma.gammas ? gamma.gammas + first : nullptr, sum_g + at + first, sum_gx + at + first,
                           &sums);
   }
-  if (call_.dx) write_block(r, block, gamma, coefficients(set, sums.g, sums.gx), rooms.dx());
+  if (call_.dx) write_block(r, block, gamma, coefficients(set, sums.g, sums.gx), buffers.dx());
 }
 
 void BackwardPass::run_rows() const {
@@ -124,13 +124,13 @@ void BackwardPass::run_rows() const {
 
 // Sums over `rows`, for columns [column, column + columns).
 void BackwardPass::sum_rows(const Views& views, size_t column, size_t columns, Range rows, GradientSums* sums) const {
-  Rooms rooms;
+  BlockBuffers buffers;
   BlockAffine numbers;
   if (affine_.gamma) numbers.gammas = affine_.gamma + column, numbers.betas = affine_.beta + column;
-  const size_t step = std::min(kColumnRows, kGradientRoom / columns);
+  const size_t step = std::min(kColumnRows, kGradientBuffer / columns);
   for (size_t row = rows.begin; row < rows.end; row += step) {
     const Rectangle r{row, column, std::min(step, rows.end - row), columns};
-    add_column_gradient_sums(gradients(row_plan_, views, r, numbers, &rooms), sums);
+    add_column_gradient_sums(gradients(row_plan_, views, r, numbers, &buffers), sums);
   }
 }
 

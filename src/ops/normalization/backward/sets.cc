@@ -68,7 +68,7 @@ BackwardPass::BackwardPass(const NormalizationProblem& problem, const Normalizat
 
 size_t BackwardPass::layout(const NormalizationParameters& parameters) {
   ScratchLayout layout;
-  affine_at_ = layout.add<float>(Affine::room_floats(plan_, parameters));
+  affine_at_ = layout.add<float>(Affine::buffer_floats(plan_, parameters));
   if (parameters_wanted_ && !plan_.per_element) totals_at_ = layout.add<GradientSums>(plan_.channels);
   if (keeps_table()) table_at_ = layout.add<GradientSums>(checked_mul(plan_.sets, plan_.segments, "scratch"));
   if (schedule_.split) coefficients_at_ = layout.add<GradientCoefficients>(plan_.sets);
@@ -107,7 +107,7 @@ BlockAffine BackwardPass::affine(size_t set, const Rectangle& r) const {
 
 namespace {
 
-// gamma x^ + beta with the bits of the forward pass: its kernel, with mean 0 and deviation 1.
+// gamma x^ + beta bit-identical to the forward pass: its kernel, with mean 0 and deviation 1.
 void recompute(const GradientBlock& g, const BlockAffine& affine, float* z) {
   const NormalizeBlock block = {
       g.values, g.values_stride, nullptr, 0, z, g.n, g.rows, g.n, -std::numeric_limits<float>::infinity(), false,
@@ -123,23 +123,23 @@ void recompute(const GradientBlock& g, const BlockAffine& affine, float* z) {
 }  // namespace
 
 GradientBlock BackwardPass::gradients(const NormalizationPlan& plan, const Views& views, const Rectangle& r,
-                                      const BlockAffine& affine, Rooms* rooms) const {
-  const ConstMatrix dy = views.dy.read(r, rooms->dy);
+                                      const BlockAffine& affine, BlockBuffers* buffers) const {
+  const ConstMatrix dy = views.dy.read(r, buffers->dy);
   const float* values = values_ + r.row * plan.row_length + r.column;
   GradientBlock block = {dy.data, dy.stride, nullptr, 0, values, plan.row_length, r.rows, r.columns};
   block.gamma = affine.relu_gamma;
   block.beta = affine.relu_beta;
   if (source_ == Source::none || source_ == Source::relu_values) return block;
   if (source_ == Source::values) {
-    recompute(block, affine, rooms->y);
+    recompute(block, affine, buffers->y);
     for (size_t i = 0; i < r.rows; ++i) {
-      activation_backward_from_input(problem_.activation, rooms->y + i * r.columns, dy.data + i * dy.stride,
-                                     rooms->y + i * r.columns, r.columns);
+      activation_backward_from_input(problem_.activation, buffers->y + i * r.columns, dy.data + i * dy.stride,
+                                     buffers->y + i * r.columns, r.columns);
     }
-    block.dy = rooms->y;
+    block.dy = buffers->y;
   } else {
-    const ConstMatrix y = views.y.read(r, rooms->y);
-    if (source_ == Source::relu) {  // the kernels do it on the way
+    const ConstMatrix y = views.y.read(r, buffers->y);
+    if (source_ == Source::relu) {  // the kernels do it
       block.y = y.data;
       block.y_stride = y.stride;
       return block;
@@ -147,9 +147,9 @@ GradientBlock BackwardPass::gradients(const NormalizationPlan& plan, const Views
     const Activation activation = as_stored(problem_.activation, problem_.y.type);
     for (size_t i = 0; i < r.rows; ++i) {
       activation_backward_from_output(activation, y.data + i * y.stride, dy.data + i * dy.stride,
-                                      rooms->dy + i * r.columns, r.columns);
+                                      buffers->dy + i * r.columns, r.columns);
     }
-    block.dy = rooms->dy;
+    block.dy = buffers->dy;
   }
   block.dy_stride = r.columns;
   return block;
@@ -160,23 +160,23 @@ float BackwardPass::shift(size_t set) const {
   constexpr size_t kSamples = 8;
   const Rectangle first{plan_.batch_sets ? 0 : set * plan_.set_rows, plan_.batch_sets ? set * plan_.set_columns : 0, 1,
                         kNeighbours};
-  float room[kNeighbours], sum = 0;
+  float buffer[kNeighbours], sum = 0;
   if (!may_shift_) return 0;
-  const float* begin = views_.dy.read(first, room).data;
+  const float* begin = views_.dy.read(first, buffer).data;
   if (!hardly_varies(begin)) return 0;
   const float one = *begin;
   for (size_t i = 0; i < kSamples; ++i) {
     const size_t at = i * plan_.set_count() / kSamples;
     const Rectangle r{first.row + at / plan_.set_columns, first.column + at % plan_.set_columns, 1, 1};
-    const float g = *views_.dy.read(r, room).data;
+    const float g = *views_.dy.read(r, buffer).data;
     if (!(std::fabs(g - one) <= 0.5f * std::fabs(one))) return 0;  // NaN and infinities end here too
     sum += g;
   }
   return sum / kSamples;
 }
 
-GradientTarget BackwardPass::target(const Rectangle& r, float* room) const {
-  const Matrix dx = views_.dx.target(r, room);
+GradientTarget BackwardPass::target(const Rectangle& r, float* buffer) const {
+  const Matrix dx = views_.dx.target(r, buffer);
   const bool direct = views_.dx.direct(r);
   return {dx.data, dx.stride, direct && call_.dx->accumulate, direct && stream_};
 }
@@ -187,19 +187,20 @@ void BackwardPass::finish_block(const Rectangle& r, const GradientTarget& to) co
 
 // ---- sets ---------------------------------------------------------------------------------------------------------
 
-void BackwardPass::add_sums(size_t set, const Rectangle& r, float shift, Rooms* rooms, GradientSums* sums) const {
+void BackwardPass::add_sums(size_t set, const Rectangle& r, float shift, BlockBuffers* buffers,
+                            GradientSums* sums) const {
   const BlockAffine numbers = affine(set, r);
-  GradientBlock block = gradients(plan_, views_, r, numbers, rooms);
+  GradientBlock block = gradients(plan_, views_, r, numbers, buffers);
   block.next_rows = next_rows(r);
   numbers.gammas ? add_scaled_gradient_sums(block, numbers.gammas, sums) : add_gradient_sums(block, shift, sums);
 }
 
 GradientSums BackwardPass::segment_sums(size_t set, size_t segment) const {
   GradientSums sums;
-  Rooms rooms;
+  BlockBuffers buffers;
   const float common = shift(set);
   for_each_block(plan_, plan_.segment(set, segment), kMomentBlock,
-                 [&](const Rectangle& r) { add_sums(set, r, common, &rooms, &sums); });
+                 [&](const Rectangle& r) { add_sums(set, r, common, &buffers, &sums); });
   return sums;
 }
 
@@ -209,8 +210,8 @@ GradientCoefficients BackwardPass::coefficients(size_t set, double h, double hx)
 }
 
 void BackwardPass::write_block(const Rectangle& r, const GradientBlock& block, const BlockAffine& affine,
-                               GradientCoefficients numbers, float* room) const {
-  const GradientTarget to = target(r, room);
+                               GradientCoefficients numbers, float* buffer) const {
+  const GradientTarget to = target(r, buffer);
   if (affine.gammas) {
     gradient_row_block(block, numbers, affine.gammas, to);
   } else {
@@ -221,13 +222,13 @@ void BackwardPass::write_block(const Rectangle& r, const GradientBlock& block, c
 }
 
 void BackwardPass::write_segment(size_t set, size_t segment, GradientCoefficients numbers) const {
-  Rooms rooms;
+  BlockBuffers buffers;
   for_each_block_from_end(plan_, plan_.segment(set, segment), block_columns_, [&](const Rectangle& r) {
     const BlockAffine gamma = affine(set, r);
-    GradientBlock block = gradients(plan_, views_, r, gamma, &rooms);
+    GradientBlock block = gradients(plan_, views_, r, gamma, &buffers);
     if (joined_ && plan_.batch_sets && schedule_.goes_on(plan_, set + 1)) block.ahead = plan_.set_columns;
     block.ahead_rows = plan_.ahead_rows(r);
-    write_block(r, block, gamma, numbers, rooms.dx());
+    write_block(r, block, gamma, numbers, buffers.dx());
   });
 }
 

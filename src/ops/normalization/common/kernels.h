@@ -9,7 +9,7 @@
 namespace bnns {
 
 // Loops that read one row and write another fetch a page ahead of what they read: hardware stops at the end of a page,
-// and stores past the cache leave the processor no room to look ahead. To L2: two cores of a Zen 4 take the
+// and non-temporal stores leave the processor no time to look ahead. To L2: two cores of a Zen 4 take the
 // gradient of 16384 rows of 768 1.24 times as fast, and no faster with fetches to L1.
 inline constexpr size_t kFetchAhead = 4096 / sizeof(float);
 
@@ -82,7 +82,7 @@ void normalize_channel_block(const NormalizeBlock& block, size_t plane, const Ch
 // gamma and beta have n values.
 void normalize_row_block(const NormalizeBlock& block, const SetCoefficients& set, const float* gamma,
                          const float* beta) noexcept;
-// Every row is a set: its moments first. rstd receives 1 / sigma of each; NULL: not wanted. The bits of
+// Every row is a set: its moments first. rstd receives 1 / sigma of each; NULL: not wanted. Bit-identical to
 // moments_of_block, merged in order, make_set_coefficients and normalize_row_block.
 void normalize_each_row(const NormalizeBlock& block, float epsilon, const float* gamma, const float* beta,
                         float* rstd) noexcept;
@@ -151,8 +151,8 @@ inline GradientCoefficients make_gradient_coefficients(float rstd, size_t count,
   const double per_value = -static_cast<double>(rstd) / static_cast<double>(count);
   return {rstd, static_cast<float>(per_value * hx), static_cast<float>(per_value * h)};
 }
-// Every row is a set and y is NULL: dx, and g and g x^ added to sums over rows. The bits of add_row_gradient_sums and
-// gradient_row_block. rstd has a value for each row.
+// Every row is a set and y is NULL: dx, and g and g x^ added to sums over rows. Bit-identical to add_row_gradient_sums
+// and gradient_row_block. rstd has a value for each row.
 void gradient_each_row(const GradientBlock& block, const float* gamma, const float* rstd, float* sum_g, float* sum_gx,
                        const GradientTarget& to) noexcept;
 struct ColumnGradientCoefficients {

@@ -29,8 +29,8 @@ void fill_affine(const Tensor& t, float absent, size_t length, float* to) {
   const size_t repeat = length / t.count;  // short groups: each channel's value for the whole plane
   for (size_t first = 0; first < t.count; first += kBlock) {
     const size_t n = std::min(kBlock, t.count - first);
-    float room[kBlock];
-    const float* values = elements.read(t.data, first, n, room);
+    float buffer[kBlock];
+    const float* values = elements.read(t.data, first, n, buffer);
     for (size_t i = 0; i < n; ++i) std::fill_n(to + (first + i) * repeat, repeat, values[i]);
   }
 }
@@ -113,22 +113,22 @@ MatrixView::MatrixView(const NormalizationPlan& plan, const Tensor& sample, cons
   joined_ = dense_ && uniform_ && (plan.batch_sets || stride == sample.count);
 }
 
-void MatrixView::gather(const Rectangle& r, float* room) const {
+void MatrixView::gather(const Rectangle& r, float* buffer) const {
   for (size_t i = 0; i < r.rows; ++i) {
     const size_t row = r.row + i, first = row % rows_per_sample_ * row_length_ + r.column;
     const void* sample = element_at(static_cast<const void*>(base_), type_, row / rows_per_sample_ * stride_of_sample_);
-    float* to = room + i * r.columns;
+    float* to = buffer + i * r.columns;
     const float* from = elements_.read(sample, first, r.columns, to);
     if (from != to) std::copy_n(from, r.columns, to);
   }
 }
 
-void MatrixView::bring(const Rectangle& r, const float* room, bool add) const {
+void MatrixView::bring(const Rectangle& r, const float* buffer, bool add) const {
   if (!add && direct(r)) return;
   for (size_t i = 0; i < r.rows; ++i) {
     const size_t row = r.row + i, first = row % rows_per_sample_ * row_length_ + r.column;
     void* sample = element_at(base_, type_, row / rows_per_sample_ * stride_of_sample_);
-    const float* from = room + i * r.columns;
+    const float* from = buffer + i * r.columns;
     if (add) {
       elements_.accumulate(sample, first, r.columns, from);
     } else if (elements_.direct()) {
@@ -139,21 +139,21 @@ void MatrixView::bring(const Rectangle& r, const float* room, bool add) const {
   }
 }
 
-size_t Affine::room_floats(const NormalizationPlan& plan, const NormalizationParameters& parameters) {
+size_t Affine::buffer_floats(const NormalizationPlan& plan, const NormalizationParameters& parameters) {
   const Tensor &g = parameters.gamma(), &b = parameters.beta();
   if (plan.per_element && !g.data && !b.data) return 0;
   const size_t length = plan.affine_length;
   return (is_read_in_place(g, length) ? 0 : length) + (is_read_in_place(b, length) ? 0 : length);
 }
 
-Affine::Affine(const NormalizationPlan& plan, const NormalizationParameters& parameters, float* room) {
+Affine::Affine(const NormalizationPlan& plan, const NormalizationParameters& parameters, float* buffer) {
   const Tensor &g = parameters.gamma(), &b = parameters.beta();
   if (plan.per_element && !g.data && !b.data) return;
   const auto values = [&](const Tensor& t, float absent) -> const float* {
     if (is_read_in_place(t, plan.affine_length)) return static_cast<const float*>(t.data);
-    float* to = room;
+    float* to = buffer;
     fill_affine(t, absent, plan.affine_length, to);
-    room += plan.affine_length;
+    buffer += plan.affine_length;
     return to;
   };
   gamma = values(g, 1);

@@ -30,13 +30,14 @@ inline constexpr size_t kSegment = size_t{1} << 17;  // 512 KiB: half of a typic
 inline constexpr size_t kBundleValues = 96 * 1024;   // small sets are bundled to this size: 384 KiB
 inline constexpr size_t kMostSets = 64;              // per bundle
 
-// Tensors from these sizes on are written past the cache, which saves reading them first. Measured on two cores of a
-// Zen 4 with 32 MiB of L3, data not in cache: x^ has no reader before backward; dx past the cache makes backward of 1.5
-// to 6 MB 1.2 to 1.35 times as fast, while a training step of a residual network stays as it is. The reader of y comes
-// at once. In training, batch sets (32x256x14x14) gain 1.2, and a step whose layers have 4 MiB stays as it is, one with
-// 2 MiB loses 3 %; rows of a layer of 6 and 12 MB with a reader of y behind take 0.90 and 0.87 of the time. 1.5 MB
-// would too where memory is cold, but 1.4 of it where they stay in cache from call to call. Other sets that are one
-// run: training keeps y in cache longer (group 4x320x64x64: 1.67 -> 1.36 ms), inference does not (0.85 -> 0.97).
+// Tensors from these sizes on are written with non-temporal stores, which saves reading them first. Measured on two
+// cores of a Zen 4 with 32 MiB of L3, data not in cache: x^ has no reader before backward; dx stored so makes backward
+// of 1.5 to 6 MB 1.2 to 1.35 times as fast, while a training step of a residual network stays as it is. The reader of y
+// comes at once. In training, batch sets (32x256x14x14) gain 1.2, and a step whose layers have 4 MiB stays as it is,
+// one with 2 MiB loses 3 %; rows of a layer of 6 and 12 MB with a reader of y behind take 0.90 and 0.87 of the
+// time. 1.5 MB would too where memory is cold, but 1.4 of it where they stay in cache from call to call. Other sets
+// that are one run: training keeps y in cache longer (group 4x320x64x64: 1.67 -> 1.36 ms), inference does not (0.85 ->
+// 0.97).
 inline constexpr size_t kStreamStateBytes = size_t{1} << 20;
 inline constexpr size_t kStreamOutputBytes = size_t{8} << 20;  // inference
 inline constexpr size_t kStreamTrainingBytes = size_t{3} << 20;
@@ -130,7 +131,7 @@ struct Matrix {
 };
 
 // One operand as that matrix, whatever its layout, strides and type. Rectangles of f32 whose rows are contiguous are
-// used in place; others pass through a room with space for rows * columns values.
+// used in place; others pass through a buffer of rows * columns values.
 class MatrixView {
  public:
   MatrixView() = default;
@@ -139,17 +140,17 @@ class MatrixView {
   // Whether neighbouring sets of a plan's side_by_side() can be used in place as one.
   bool joined() const { return joined_; }
   bool direct(const Rectangle& r) const { return direct_ && (r.rows == 1 || uniform_); }
-  ConstMatrix read(const Rectangle& r, float* room) const {
+  ConstMatrix read(const Rectangle& r, float* buffer) const {
     if (direct(r)) return {address(r), stride_};
-    gather(r, room);
-    return {room, r.columns};
+    gather(r, buffer);
+    return {buffer, r.columns};
   }
   // Where a kernel may put the rectangle; bring() then takes it to the operand unless it is there.
-  Matrix target(const Rectangle& r, float* room) const {
-    return direct(r) ? Matrix{address(r), stride_} : Matrix{room, r.columns};
+  Matrix target(const Rectangle& r, float* buffer) const {
+    return direct(r) ? Matrix{address(r), stride_} : Matrix{buffer, r.columns};
   }
-  void bring(const Rectangle& r, const float* room, bool add) const;
-  void gather(const Rectangle& r, float* room) const;
+  void bring(const Rectangle& r, const float* buffer, bool add) const;
+  void gather(const Rectangle& r, float* buffer) const;
 
  private:
   float* address(const Rectangle& r) const {
@@ -174,9 +175,9 @@ struct Affine {
   const float* gamma = nullptr;
   const float* beta = nullptr;
 
-  // room has room_floats() floats.
-  Affine(const NormalizationPlan& plan, const NormalizationParameters& parameters, float* room);
-  static size_t room_floats(const NormalizationPlan& plan, const NormalizationParameters& parameters);
+  // `buffer` has buffer_floats() floats.
+  Affine(const NormalizationPlan& plan, const NormalizationParameters& parameters, float* buffer);
+  static size_t buffer_floats(const NormalizationPlan& plan, const NormalizationParameters& parameters);
 };
 
 // The batch as tasks of whole sets, or, when there are fewer sets than would keep the threads busy, as segments: then
@@ -202,8 +203,8 @@ struct Schedule {
   }
 };
 
-// Batch normalization of short planes: runs body(first channel, channels) on as many channels as kColumns have room
-// for. Runs of single values begin where a cache line of `lead` does, after a shorter first one, and a thread gets many
+// Batch normalization of short planes: runs body(first channel, channels) on as many channels as kColumns hold.
+// Runs of single values begin where a cache line of `lead` does, after a shorter first one, and a thread gets many
 // neighbours, not every other one: threads that share the lines between their columns in every row wait for each other.
 template <class Body>
 void for_each_column_run(const NormalizationPlan& plan, const float* lead, size_t n_threads, size_t bytes,

@@ -18,14 +18,14 @@ void ForwardPass::run_bundles() const {
 
 // Sets side by side, more than one only where everything is in place.
 void ForwardPass::run_bundle(Range sets, bool more) const {
-  float x_room[kMomentBlock], y_room[kMomentBlock];
+  float x_buffer[kMomentBlock], y_buffer[kMomentBlock];
   MomentSums sums[kMostSets];
   ChannelCoefficients numbers[kMostSets];
   const size_t plane = plan_.plane, columns = sets.size() * plane, step = std::min(block_columns_, columns);
   for (size_t row = 0; gather_moments_ && row < plan_.set_rows; row += plan_.block_rows) {
     for (size_t c = 0; c < columns; c += step) {
       const Rectangle r = plan_.beside(sets.begin, row, c, std::min(step, columns - c));
-      const ConstMatrix x = first_read(r, x_room);
+      const ConstMatrix x = first_read(r, x_buffer);
       const size_t width = std::min(plane, r.columns);
       merge_channel_moments(x.data, r.rows, x.stride, next_rows(r), width, r.columns / width, sums);
     }
@@ -39,8 +39,8 @@ void ForwardPass::run_bundle(Range sets, bool more) const {
     const size_t row = k * plan_.block_rows;
     for (size_t c = 0; c < columns; c += step) {
       const Rectangle r = plan_.beside(sets.begin, row, c, std::min(step, columns - c));
-      const Matrix y = y_.target(r, y_room);
-      NormalizeBlock all = block(r, second_read(r, x_room), y);
+      const Matrix y = y_.target(r, y_buffer);
+      NormalizeBlock all = block(r, second_read(r, x_buffer), y);
       all.ahead = more ? columns : 0;
       all.ahead_rows = plan_.ahead_rows(r);
       normalize_channel_block(all, std::min(plane, r.columns), numbers);
@@ -51,7 +51,7 @@ void ForwardPass::run_bundle(Range sets, bool more) const {
 
 // Channels of a group, all at once where they lie side by side.
 void ForwardPass::normalize_group(size_t set, const Rectangle& segment, const SetCoefficients& set_coefficients,
-                                  float* x_room, float* y_room) const {
+                                  float* x_buffer, float* y_buffer) const {
   const bool at_once = joined_ && plan_.pieces == 1;
   const size_t step = at_once ? kMostSets : 1;
   ChannelCoefficients numbers[kMostSets];
@@ -59,7 +59,7 @@ void ForwardPass::normalize_group(size_t set, const Rectangle& segment, const Se
     const size_t rows = std::min(step, segment.rows - row), first = segment.row + row;
     if (!at_once) {
       for_each_block(plan_, {first, segment.column, 1, segment.columns}, block_columns_,
-                     [&](const Rectangle& r) { normalize(set, r, set_coefficients, x_room, y_room); });
+                     [&](const Rectangle& r) { normalize(set, r, set_coefficients, x_buffer, y_buffer); });
       continue;
     }
     for (size_t i = 0; i < rows; ++i) {
@@ -67,7 +67,7 @@ void ForwardPass::normalize_group(size_t set, const Rectangle& segment, const Se
       numbers[i] = {set_coefficients, affine_.gamma[channel], affine_.beta[channel]};
     }
     const Rectangle r{first, 0, 1, rows * plan_.plane};
-    normalize_channel_block(block(r, second_read(r, x_room), y_.target(r, y_room)), plan_.plane, numbers);
+    normalize_channel_block(block(r, second_read(r, x_buffer), y_.target(r, y_buffer)), plan_.plane, numbers);
   }
 }
 

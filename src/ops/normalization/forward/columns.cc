@@ -15,14 +15,14 @@ void ForwardPass::run_columns() const {
 
 void ForwardPass::run_channels(size_t first_channel, size_t channels) const {
   const size_t plane = plan_.plane, columns = channels * plane;
-  float x_room[kColumnRows * kColumns], y_room[kColumnRows * kColumns];
+  float x_buffer[kColumnRows * kColumns], y_buffer[kColumnRows * kColumns];
   const auto rows_at = [&](size_t row) {
     return Rectangle{row, first_channel * plane, std::min(kColumnRows, plan_.batch - row), columns};
   };
   MomentSums sums[kColumns];
   for (size_t row = 0; gather_moments_ && row < plan_.batch; row += kColumnRows) {
     const Rectangle r = rows_at(row);
-    const ConstMatrix x = first_read(r, x_room);
+    const ConstMatrix x = first_read(r, x_buffer);
     merge_column_moments(x.data, r.rows, x.stride, columns, sums);
   }
   ColumnCoefficients numbers;
@@ -42,8 +42,8 @@ void ForwardPass::run_channels(size_t first_channel, size_t channels) const {
   }
   for (size_t row = 0; row < plan_.batch; row += kColumnRows) {
     const Rectangle r = rows_at(row);
-    const ConstMatrix x = second_read(r, x_room);
-    const Matrix y = y_.target(r, y_room);
+    const ConstMatrix x = second_read(r, x_buffer);
+    const Matrix y = y_.target(r, y_buffer);
     normalize_column_block(block(r, x, y), numbers);
     finish_block(r, y);
   }

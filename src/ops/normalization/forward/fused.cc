@@ -45,7 +45,7 @@ size_t NormalizationPass::layout() {
   ScratchLayout layout;
   const size_t channels = problem_.channels, batch = call_.batch;
   if (immediate_) {
-    affine_at_ = layout.add<float>(Affine::room_floats(NormalizationPlan(problem_, batch), parameters_));
+    affine_at_ = layout.add<float>(Affine::buffer_floats(NormalizationPlan(problem_, batch), parameters_));
     coefficients_at_ = layout.add<SetCoefficients>(channels);
     moving_at_ = layout.add<float>(2 * channels);
     return layout.bytes();
@@ -170,9 +170,9 @@ void NormalizationPass::normalize_columns(const Block& block) const noexcept {
 // y of elements [first, first + n) of a sample, n <= kMomentBlock: all of one channel, or each with its own numbers.
 void NormalizationPass::write_run(size_t sample, size_t first, size_t n, const float* x, size_t channel,
                                   const ColumnCoefficients* columns) const noexcept {
-  float room[kMomentBlock];
+  float buffer[kMomentBlock];
   void* base = element_at(call_.y, problem_.y.type, sample * call_.y_stride);
-  float* y = y_elements_.target(base, first, room);
+  float* y = y_elements_.target(base, first, buffer);
   const NormalizeBlock block = {x, 0, nullptr, 0, y, 0, 1, n, activation_floor(problem_.activation), false, false};
   if (columns) {
     normalize_column_block(block, *columns);

@@ -53,13 +53,13 @@ class ForwardPass {
       x_.gather(row, values_ + row.row * plan_.row_length + row.column);
     }
   }
-  ConstMatrix first_read(const Rectangle& r, float* room) const {
-    if (x_direct_ || !values_) return x_.read(r, room);
+  ConstMatrix first_read(const Rectangle& r, float* buffer) const {
+    if (x_direct_ || !values_) return x_.read(r, buffer);
     stage(r);
     return values(r);
   }
-  ConstMatrix second_read(const Rectangle& r, float* room) const {
-    return x_direct_ || !values_ ? x_.read(r, room) : values(r);
+  ConstMatrix second_read(const Rectangle& r, float* buffer) const {
+    return x_direct_ || !values_ ? x_.read(r, buffer) : values(r);
   }
 
   // How many rows behind r, as many as r's at most, are to be fetched while r is read.
@@ -78,15 +78,15 @@ class ForwardPass {
   MomentSums segment_moments(size_t set, size_t segment) const;
   SetCoefficients finish_set(size_t set, const MomentSums& sums) const;
   NormalizeBlock block(const Rectangle& r, const ConstMatrix& x, const Matrix& y) const;
-  void normalize(size_t set, const Rectangle& r, const SetCoefficients& set_coefficients, float* x_room,
-                 float* y_room) const;
+  void normalize(size_t set, const Rectangle& r, const SetCoefficients& set_coefficients, float* x_buffer,
+                 float* y_buffer) const;
   void normalize_segment(size_t set, size_t segment, const SetCoefficients& set_coefficients) const;
   void run_set(size_t set) const;
   void update_moving() const;
 
   // bundles.cc, columns.cc
-  void normalize_group(size_t set, const Rectangle& segment, const SetCoefficients& set_coefficients, float* x_room,
-                       float* y_room) const;
+  void normalize_group(size_t set, const Rectangle& segment, const SetCoefficients& set_coefficients, float* x_buffer,
+                       float* y_buffer) const;
   void run_bundle(Range sets, bool more) const;
   void run_channels(size_t first_channel, size_t channels) const;
 
@@ -98,7 +98,7 @@ class ForwardPass {
   float* values_;  // x^ of a training pass
   bool moving_mean_wanted_, moving_variance_wanted_, update_;
   Schedule schedule_;
-  size_t bundle_, block_columns_;  // of the second pass: nothing goes through a room, so rows need not be cut
+  size_t bundle_, block_columns_;  // of the second pass: nothing goes through a buffer, so rows need not be cut
   size_t affine_at_ = 0, moving_at_ = 0, statistics_at_ = 0, moments_at_ = 0, coefficients_at_ = 0;
   ScratchShelf::Lease lease_;
   MatrixView x_, y_;

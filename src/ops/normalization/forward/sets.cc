@@ -46,7 +46,7 @@ ForwardPass::ForwardPass(const NormalizationProblem& problem, NormalizationParam
 
 size_t ForwardPass::layout() {
   ScratchLayout layout;
-  affine_at_ = layout.add<float>(Affine::room_floats(plan_, parameters_));
+  affine_at_ = layout.add<float>(Affine::buffer_floats(plan_, parameters_));
   if (moving_mean_wanted_ || moving_variance_wanted_) moving_at_ = layout.add<float>(2 * problem_.channels);
   if (update_) statistics_at_ = layout.add<double>(checked_mul(2, plan_.sets, "scratch"));
   if (schedule_.split) {
@@ -69,9 +69,9 @@ void ForwardPass::run() {
 
 MomentSums ForwardPass::segment_moments(size_t set, size_t segment) const {
   MomentSums sums;
-  float room[kMomentBlock];
+  float buffer[kMomentBlock];
   for_each_block(plan_, plan_.segment(set, segment), kMomentBlock, [&](const Rectangle& r) {
-    const ConstMatrix x = first_read(r, room);
+    const ConstMatrix x = first_read(r, buffer);
     sums.merge(moments_of_block(x.data, r.rows, x.stride, r.columns, next_rows(r)));
   });
   return sums;
@@ -123,14 +123,14 @@ NormalizeBlock ForwardPass::block(const Rectangle& r, const ConstMatrix& x, cons
   block.n = r.columns;
   block.floor = activation_floor(problem_.activation);
   block.stream_values = stream_values_;
-  block.stream_y = stream_y_ && y_.direct(r);  // a room is read again at once
+  block.stream_y = stream_y_ && y_.direct(r);  // a buffer is read again at once
   return block;
 }
 
-void ForwardPass::normalize(size_t set, const Rectangle& r, const SetCoefficients& set_coefficients, float* x_room,
-                            float* y_room) const {
-  const ConstMatrix x = second_read(r, x_room);
-  const Matrix y = y_.target(r, y_room);
+void ForwardPass::normalize(size_t set, const Rectangle& r, const SetCoefficients& set_coefficients, float* x_buffer,
+                            float* y_buffer) const {
+  const ConstMatrix x = second_read(r, x_buffer);
+  const Matrix y = y_.target(r, y_buffer);
   if (!plan_.per_element) {
     const size_t channel = plan_.channel(set, r.row);
     const ChannelCoefficients numbers{set_coefficients, affine_.gamma[channel], affine_.beta[channel]};
@@ -149,12 +149,12 @@ void ForwardPass::normalize(size_t set, const Rectangle& r, const SetCoefficient
 }
 
 void ForwardPass::normalize_segment(size_t set, size_t segment, const SetCoefficients& set_coefficients) const {
-  float x_room[kMomentBlock], y_room[kMomentBlock];
+  float x_buffer[kMomentBlock], y_buffer[kMomentBlock];
   if (plan_.grouped()) {
-    return normalize_group(set, plan_.segment(set, segment), set_coefficients, x_room, y_room);
+    return normalize_group(set, plan_.segment(set, segment), set_coefficients, x_buffer, y_buffer);
   }
   for_each_block_from_end(plan_, plan_.segment(set, segment), block_columns_,
-                          [&](const Rectangle& r) { normalize(set, r, set_coefficients, x_room, y_room); });
+                          [&](const Rectangle& r) { normalize(set, r, set_coefficients, x_buffer, y_buffer); });
 }
 
 void ForwardPass::run_set(size_t set) const {
