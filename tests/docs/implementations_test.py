@@ -35,6 +35,8 @@ def tables(texts):
     for path, text in sorted(texts.items()):
         if path.endswith(".md") or "/tests/" in path or path.endswith("_test.cc"):
             continue
+        if not re.search(r"(Implementation|Entry)\b.*\bk\w+\[", text):
+            continue
         known = {}
         for match in TABLE.finditer(re.sub(r"^\s*//.*$", "", text, flags=re.M)):
             entries = [name or known[other][int(k)] for name, other, k in ENTRY.findall(match.group(2))]
@@ -43,22 +45,26 @@ def tables(texts):
 
 
 def has_file(texts, name):
-    """The name is a file's path below src/ops or src, or one of several in it (gemm/skinny/dot/rows)."""
-    for base in (name, os.path.dirname(name)):
-        if any(f"{top}/{base}{suffix}" in texts for top in ("src/ops", "src") for suffix in SUFFIXES):
+    """The name is a file's path below src/ops or src, one of several in it (gemm/skinny/dot/rows), or the common part of
+    two (rows_forward_simd.cc, rows_backward_simd.cc)."""
+    for top in ("src/ops", "src"):
+        for base in (name, os.path.dirname(name)):
+            if any(f"{top}/{base}{suffix}" in texts for suffix in SUFFIXES):
+                return True
+        if any(path.startswith(f"{top}/{name}_") for path in texts):
             return True
     return False
 
 
-def check_table(texts, path, table, entries):
+def check_table(texts, found, path, table, entries):
     if not entries:
         yield f"{path}: {table} has no entry of the form {{\"name\", ...}}"
         return
     for name in entries:
         if not has_file(texts, name):
             yield f"{path}: {table}: {name} is no file below src/ops or src"
-    tests = {p: t for p, t in texts.items() if p.endswith("_implementations_test.cc")
-             and p.startswith(os.path.dirname(path) + "/")}
+    operator = re.match(r"src/ops/\w+/|", path).group() or os.path.dirname(path) + "/"
+    tests = {p: t for p, t in texts.items() if p.endswith("_implementations_test.cc") and p.startswith(operator)}
     shown = None
     for test, text in tests.items():
         at = re.search(rf"expect_table_in_readme\(\s*{table},\s*\"([^\"]+)\",\s*(\"[^\"]+\"|\w+)\)", text)
@@ -66,8 +72,8 @@ def check_table(texts, path, table, entries):
             continue
         readme = at.group(2)
         if not readme.startswith('"'):  # a variable of the test
-            found = re.search(rf"\b{readme}\b\s*[={{(]\s*(\"[^\"]+\")", text)
-            readme = found.group(1) if found else '""'
+            place = re.search(rf"\b{readme}\b\s*[={{(]\s*(\"[^\"]+\")", text)
+            readme = place.group(1) if place else '""'
         shown = (test, at.group(1), readme.strip('"'))
     if not shown:
         yield f"{path}: {table} has no expect_table_in_readme in an _implementations_test.cc of its folder"
@@ -78,9 +84,8 @@ def check_table(texts, path, table, entries):
         yield f"{readme}: has no table \"{title}\" ({test})"
     elif re.findall(r"^\| `([\w/]+)` \|", rows.group(1), re.M) != entries:
         yield f"{readme}: table \"{title}\" is not {table} of {path}"
-    others = [e for p, t, e in tables(texts) if t != table and p == path and set(entries) < set(e)]
-    if others:  # a choice between entries of another table, which is forced
-        return
+    if any(t != table and p == path and set(entries) < set(e) for p, t, e in found):
+        return  # a choice between entries of another table, which is forced
     forced = rf"\b(force\w*|names_before)\(\s*{table}\b" if len(entries) > 1 else rf"\b{table}\[0\]\.name|force\w*\(\s*{table}\b"
     if not any(re.search(forced, text) and "names_before(" in text for text in tests.values()):
         yield f"{test}: forces no entry of {table}"
@@ -91,7 +96,7 @@ def problems(texts):
     if not found:
         yield "no table found"
     for path, table, entries in found:
-        yield from check_table(texts, path, table, entries)
+        yield from check_table(texts, found, path, table, entries)
 
 
 def broken(texts, path, old, new):
