@@ -13,7 +13,7 @@ using CpuImplementation = Implementation<PoolEncode, RunOnCpu>;
 inline constexpr size_t kCpuImplementations = 6;
 extern const CpuImplementation kOnCpu[kCpuImplementations];
 
-// Launches the whole encode on a stream (mps_pooling/cuda/implementations.cc). The table is there without CUDA too,
+// Launches the whole encode on a stream (mps_pooling/implementations_cuda.cc). The table is there without CUDA too,
 // with launches that are nullptr.
 using LaunchOnCuda = int (*)(const PoolEncode& encode, void* stream) noexcept;
 using CudaImplementation = Implementation<PoolEncode, LaunchOnCuda>;

@@ -12,7 +12,7 @@
 #endif
 
 #include "src/ops/mps_pooling/cpu/keys-inl.h"
-#include "src/ops/mps_pooling/cpu/plane-inl.h"
+#include "src/ops/mps_pooling/cpu/rows-inl.h"
 
 #if HWY_TARGET == HWY_AVX3  // clang warns of an empty namespace with a target
 HWY_BEFORE_NAMESPACE();

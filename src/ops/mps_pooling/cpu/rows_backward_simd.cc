@@ -8,8 +8,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "src/ops/mps_pooling/cpu/plane-inl.h"
 #include "src/ops/mps_pooling/cpu/planes-inl.h"
+#include "src/ops/mps_pooling/cpu/rows-inl.h"
 
 #if HWY_TARGET == HWY_AVX3
 HWY_BEFORE_NAMESPACE();

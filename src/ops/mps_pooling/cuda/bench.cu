@@ -138,12 +138,8 @@ bool check_one(int number) {
     const double slack = type == PixelType::f32 ? 1e-6 : type == PixelType::f16 ? 2e-3 : 1.01;
     if (have == want || (std::isnan(have) && std::isnan(want))) continue;
     if (!exact && std::fabs(have - want) <= slack * std::max(1.0f, std::fabs(want))) continue;
-    std::printf(
-        "encode %d: element %zu is %g on the GPU, %g on the CPU (kind %d type %d %s edge %d, %lldx%lld k%lldx%lld "
-        "s%lldx%lld d%lldx%lld)\n",
-        number, i, double(have), double(want), int(kind), int(type), backward ? "backward" : "forward", int(e.edge),
-        (long long)width, (long long)height, (long long)x.kernel, (long long)y.kernel, (long long)x.stride,
-        (long long)y.stride, (long long)x.dilation, (long long)y.dilation);
+    std::printf("encode %d: element %zu is %g on the GPU, %g on the CPU (%s)\n", number, i, double(have), double(want),
+                text_of(e).c_str());
     return false;
   }
   return true;

@@ -1,7 +1,6 @@
 // The CUDA device's table. Host code: it compiles without nvcc, with launches that are nullptr.
-#include "src/ops/mps_pooling/implementations.h"
-
 #include "src/ops/mps_pooling/cuda/cuda.h"
+#include "src/ops/mps_pooling/implementations.h"
 
 namespace bnns::mps {
 

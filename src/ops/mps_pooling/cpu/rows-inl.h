@@ -1,11 +1,11 @@
 // One plane of the one-pass kernels (mps_pooling/cpu/direct.h), a row of windows at a time; what a gradient's windows
 // send is handed to texels, windows in the plain loops' order: the same bits.
 
-#if defined(BNNS_OPS_MPS_POOLING_CPU_PLANE_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef BNNS_OPS_MPS_POOLING_CPU_PLANE_INL_H_
-#undef BNNS_OPS_MPS_POOLING_CPU_PLANE_INL_H_
+#if defined(BNNS_OPS_MPS_POOLING_CPU_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef BNNS_OPS_MPS_POOLING_CPU_ROWS_INL_H_
+#undef BNNS_OPS_MPS_POOLING_CPU_ROWS_INL_H_
 #else
-#define BNNS_OPS_MPS_POOLING_CPU_PLANE_INL_H_
+#define BNNS_OPS_MPS_POOLING_CPU_ROWS_INL_H_
 #endif
 
 #include <cstring>
@@ -212,4 +212,4 @@ class DirectPlane : DirectWindows<T, kKind, K, S, kBackward> {
 HWY_AFTER_NAMESPACE();
 #endif  // AVX3
 
-#endif  // BNNS_OPS_MPS_POOLING_CPU_PLANE_INL_H_
+#endif  // BNNS_OPS_MPS_POOLING_CPU_ROWS_INL_H_
