@@ -1,4 +1,4 @@
-// Up without a stride, from the side of the source: rows of products, added where they belong.
+// Up without a stride, transposed: rows of products of the source, added where they belong.
 
 #include <algorithm>
 

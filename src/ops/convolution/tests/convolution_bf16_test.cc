@@ -81,7 +81,7 @@ TEST(ConvolutionBf16, AccumulatesOnce) {
   }
 }
 
-// 16 MB of results without bias: the kernels round them on their way, around the caches.
+// 16 MB of results without bias: the kernels round them and use non-temporal stores.
 TEST(ConvolutionBf16, LargeResultsGoStraightToTheTarget) {
   const ConvolutionShape s = make_shape(1, 16, 128, 256, 256, 1, 1, 0);
   Random random(10);

@@ -1,6 +1,6 @@
-// The direct ways of convolution: depthwise 3x3 on planes as they lie, few channels, and channels as lanes. Shapes
-// around the edges of their blocks, exact on integers against the reference, with guard pages around every array; the
-// same bits for any number of threads; the bound on real data.
+// The direct algorithms of convolution: depthwise 3x3 on planes as they lie, few channels, and channels as lanes.
+// Shapes around the edges of their blocks, exact on integers against the reference, with guard pages around every
+// array; the same bits for any number of threads; the bound on real data.
 
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ std::vector<NamedShape> shapes() {
       {"scatter transposed", make_shape(8, 12, 9, 9, 4, 5, 1, 0, 1, 1, true)},
   };
   all[all.size() - 3].shape.oh -= 2, all[all.size() - 3].shape.ow -= 1;
-  // Depthwise: 4 MB, which are asked for ahead; small planes of several samples at a time, more than the lanes take.
+  // Depthwise: 4 MB, which are prefetched; small planes of several samples at a time, more than the lanes take.
   all.push_back({"dw from memory", make_shape(12, 3, 120, 130, 3, 3, 1, 1, 3)});
   all.push_back({"dw from memory, s2", make_shape(16, 3, 140, 130, 3, 3, 2, 1, 3)});
   all.push_back({"dw 7x7, many samples", make_shape(91, 3, 7, 7, 3, 3, 1, 1, 3)});
@@ -205,7 +205,7 @@ TEST(ConvolutionDirect, SameBitsForSpacedElements) {
   EXPECT_TRUE(same_bits(dw, want.dw));
 }
 
-// Targets of 4 MB go around the caches: the same bits as sample by sample, which do not.
+// Targets of 4 MB leave by non-temporal stores: the same bits as sample by sample, which do not.
 TEST(ConvolutionDirect, SameBitsForLargeTargets) {
   for (const NamedShape& c : {NamedShape{"dw s2 backward", make_shape(11, 5, 150, 143, 5, 3, 2, 1, 5)},
                               NamedShape{"dw s2 backward, small planes", make_shape(70, 90, 13, 13, 90, 3, 2, 1, 90)},
@@ -239,11 +239,11 @@ TEST(ConvolutionDirect, SameBitsForAlignedTargets) {
   ConvolutionLayer layer(s, w.data(), b.data());
   const auto filter = layer.make();
   const size_t floats = s.y_count() + 32;
-  std::vector<float> room(floats, poison()), shifted(floats, poison());
+  std::vector<float> buffer(floats, poison()), shifted(floats, poison());
   const auto line = [](std::vector<float>& v) {
     return v.data() + (64 - reinterpret_cast<uintptr_t>(v.data()) % 64) % 64 / sizeof(float);
   };
-  float *const aligned = line(room), *const other = line(shifted) + 1;
+  float *const aligned = line(buffer), *const other = line(shifted) + 1;
   for (float* y : {aligned, other}) {
     ASSERT_EQ(BNNSFilterApplyBatch(filter.get(), s.n, x.data(), s.x_count() / s.n, y, s.y_count() / s.n), 0)
         << BNNSExtLastError();

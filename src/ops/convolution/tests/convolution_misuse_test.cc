@@ -245,7 +245,7 @@ TEST(ConvolutionMisuse, BackwardSaysWhyAndWritesNothing) {
   for (const float v : out) ASSERT_TRUE(is_poison(v));
 }
 
-// A Pack32 gradient holds whole groups of 32 channels: a vector of the logical elements has no room for that.
+// A Pack32 gradient holds whole groups of 32 channels: a vector of the logical elements has no elements for that.
 TEST(ConvolutionMisuse, VectorForPaddedPack32) {
   const ConvolutionShape s = small_shape();
   Weights w(BNNSDataLayoutConvolutionWeightsOIHW_Pack32, s);

@@ -175,7 +175,7 @@ TEST(Convolution, SameBitsForAnyNumberOfThreads) {
   std::vector<NamedShape> all = cases();
   all.push_back({"slices", make_shape(9, 16, 20, 20, 24, 3, 1, 1)});
   all.push_back({"blocks of dW", make_shape(3, 64, 9, 9, 300, 3, 1, 1)});
-  // Of the two phases of dX along x only the second is for the direct way, and they want different numbers of threads.
+  // Of the two phases of dX along x only the second is for few/tile, and they want different numbers of threads.
   ConvolutionShape phases = make_shape(1, 19, 5, 8, 109, 7, 2, 0);
   phases.top = 5;
   all.push_back({"phases of dX", fitted(phases, 1, 3)});

@@ -1,4 +1,4 @@
-// Winograd's algorithm from the side of the source, where its work is cut: into bands of rows of tiles, pieces of rows,
+// Winograd's algorithm transposed, where its work is cut: into bands of rows of tiles, pieces of rows,
 // samples and parts of the target channels.
 
 #include <gtest/gtest.h>
@@ -109,7 +109,7 @@ TEST(WinogradScatter, CasesUseIt) {
   EXPECT_FALSE(takes_transposed(map_of(surplus), 8));
 }
 
-// |error| <= eps (channels + 24) S, and the bound of the other ways, since the data are ordinary.
+// |error| <= eps (channels + 24) S, and the bound of the other algorithms, since the data are ordinary.
 TEST(WinogradScatter, WithinTheBound) {
   const double eps = std::numeric_limits<float>::epsilon();
   for (const NamedShape& c : cases()) {

@@ -48,7 +48,7 @@ std::vector<NamedShape> down_cases() {
       {"10x10 s2", make_shape(3, 9, 25, 26, 16, 10, 2, 4)},
       {"9x9 s2", make_shape(3, 9, 24, 23, 16, 9, 2, 4)},
       {"7x7 s2 transposed", make_shape(2, 32, 14, 15, 7, 7, 2, 3, 1, 1, true)},
-      {"around the caches", make_shape(1, 3, 223, 221, 96, 7, 2, 3)},
+      {"non-temporal stores", make_shape(1, 3, 223, 221, 96, 7, 2, 3)},
   };
 }
 
@@ -109,13 +109,13 @@ TEST(Winograd, CasesUseIt) {
   }
 }
 
-// |error| <= eps (channels + 24) S, and on data without cancellation the bound of the other ways, which those passes
-// have that are not Winograd's.
+// |error| <= eps (channels + 24) S, and on data without cancellation the bound of the other algorithms, which those
+// passes have that are not Winograd's.
 TEST(Winograd, WithinTheBound) {
   const double eps = std::numeric_limits<float>::epsilon();
   for (const bool hard : {false, true}) {
     auto all = all_cases();
-    all.push_back({"scatter around the caches", make_shape(8, 3, 210, 212, 32, 7, 2, 3)});
+    all.push_back({"transposed, non-temporal stores", make_shape(8, 3, 210, 212, 32, 7, 2, 3)});
     for (const NamedShape& c : all) {
       const ConvolutionShape& s = c.shape;
       const bool large = s.x_count() > 100000;  // the reference takes seconds
@@ -252,7 +252,7 @@ TEST(Winograd, SinksGetWhatTheTargetGets) {
   for (const NamedShape& c : all_cases()) {
     const ConvolutionShape& s = c.shape;
     SCOPED_TRACE(c.name);
-    if (s.transposed && takes_transposed(map_of(s), s.n)) continue;  // sinks go another way
+    if (s.transposed && takes_transposed(map_of(s), s.n)) continue;  // sinks take another algorithm
     if (s.transposed && s.sy == 2) continue;
     Random random(9);
     const auto x = random.normals(s.x_count()), w = random.normals(s.w_count()), b = random.normals(s.o);

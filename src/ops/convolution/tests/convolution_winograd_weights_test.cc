@@ -1,5 +1,5 @@
 // The weight gradient by Winograd's algorithm behind the public calls, for kernels of every size and for steps of two
-// pixels: its error bound, the ways that sums are shared out, layouts, threads, what a NaN reaches.
+// pixels: its error bound, how sums are shared out, layouts, threads, what a NaN reaches.
 
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ TEST(WinogradWeights, CasesUseIt) {
   }
 }
 
-// |error| <= eps (tiles + 24) S, and on data without cancellation the bound of the other ways.
+// |error| <= eps (tiles + 24) S, and on data without cancellation the bound of the other algorithms.
 TEST(WinogradWeights, WithinTheBound) {
   const double eps = std::numeric_limits<float>::epsilon();
   for (const NamedShape& c : cases()) {
