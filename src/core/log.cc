@@ -2,6 +2,7 @@
 
 #include "src/core/log.h"
 
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -82,6 +83,11 @@ bool call_back(BNNSExtLogLevel level, const char* message) noexcept {
 
 }  // namespace
 
+int64_t detail::monotonic_nanoseconds() noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
 // Two threads may come here at once: both read the same, and the first one's bits stay.
 int detail::watch_from_environment() noexcept {
   const char* text = std::getenv("BNNS_VERBOSE");
@@ -154,8 +160,7 @@ void log_ignored_setting(const char* name, const char* text, const char* expecte
 }
 
 void CallTimer::finish(const std::string& problem, size_t batch, const char* name) const noexcept {
-  const auto elapsed = std::chrono::steady_clock::now() - start_;
-  const double microseconds = std::chrono::duration<double, std::micro>(elapsed).count();
+  const double microseconds = static_cast<double>(detail::monotonic_nanoseconds() - start_) * 1e-3;
   char names[256] = "", line[1024];
   record_->join(names, sizeof names);
   const bool chosen = record_->size() != 0, of_parts = name && !std::strchr(name, '/');

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -29,6 +29,7 @@ namespace detail {
 inline constexpr int kVerbose = 1, kNotes = 2, kCheckNaN = 4;
 extern std::atomic<int> watch;  // bits of the above, or -1 until the environment was read
 int watch_from_environment() noexcept;
+int64_t monotonic_nanoseconds() noexcept;  // not inline: <chrono> would double the time to compile what includes this
 inline bool watches(int bit) noexcept {
   const int known = watch.load(std::memory_order_relaxed);
   return ((known >= 0 ? known : watch_from_environment()) & bit) != 0;
@@ -55,7 +56,7 @@ class CallTimer {
   explicit CallTimer(const char* action) noexcept : action_(verbose() ? action : nullptr) {
     if (!action_) return;
     record_.emplace();
-    start_ = std::chrono::steady_clock::now();
+    start_ = detail::monotonic_nanoseconds();
   }
   bool active() const noexcept { return action_ != nullptr; }
   // `name` is that of the one algorithm (the operator, or what BNNSExtImplementation says); by default the first word
@@ -66,7 +67,7 @@ class CallTimer {
  private:
   const char* action_;
   std::optional<CallRecord> record_;
-  std::chrono::steady_clock::time_point start_;
+  int64_t start_ = 0;
 };
 
 }  // namespace bnns
