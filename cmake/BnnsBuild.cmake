@@ -8,6 +8,9 @@ if(PROJECT_IS_TOP_LEVEL)
     set(CMAKE_BUILD_TYPE Release)
   endif()
   find_program(BNNS_CCACHE ccache)
+  if(BNNS_CCACHE AND BNNS_PCH)   # else it does not cache what a precompiled header is used for
+    set(BNNS_CCACHE ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${BNNS_CCACHE})
+  endif()
 endif()
 
 # bnns_configure_targets(folder): language and position-independent code for all targets of a folder and those below it.
@@ -22,7 +25,8 @@ function(bnns_configure_targets folder)
     set_target_properties(${target} PROPERTIES CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF
       C_STANDARD 99 C_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
     if(BNNS_CCACHE)
-      set_target_properties(${target} PROPERTIES C_COMPILER_LAUNCHER ${BNNS_CCACHE} CXX_COMPILER_LAUNCHER ${BNNS_CCACHE})
+      set_target_properties(${target} PROPERTIES C_COMPILER_LAUNCHER "${BNNS_CCACHE}"
+        CXX_COMPILER_LAUNCHER "${BNNS_CCACHE}")
     endif()
     if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)   # a project around us without one: kernels are optimised
       target_compile_options(${target} PRIVATE -O3 -DNDEBUG)
@@ -66,7 +70,9 @@ endif()
 # targets that BNNS_DISPATCH knows are named, and all others disabled: each release of Highway adds some.
 add_library(bnns_simd_flags INTERFACE)
 target_include_directories(bnns_simd_flags SYSTEM INTERFACE ${BNNS_HIGHWAY_INCLUDE})
+set(BNNS_X86 OFF)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(BNNS_X86 ON)
   target_compile_options(bnns_simd_flags INTERFACE -march=x86-64-v2)
   target_compile_definitions(bnns_simd_flags INTERFACE HWY_DISABLE_PCLMUL_AES
     "HWY_DISABLED_TARGETS=(~(HWY_SSE4|HWY_AVX2|HWY_AVX3))")
@@ -76,7 +82,7 @@ endif()
 # of each target that has the source.
 function(bnns_compile_for_any_cpu source)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -march=x86-64)
+    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -march=x86-64 SKIP_PRECOMPILE_HEADERS ON)
   endif()
 endfunction()
 
