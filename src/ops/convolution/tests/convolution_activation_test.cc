@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/engine/activation/activation_testing.h"
-#include "src/ops/convolution/tests/convolution_test_forms.h"
+#include "src/ops/convolution/tests/convolution_forms_testing.h"
 
 namespace bnns {
 namespace {

@@ -11,7 +11,7 @@
 #include "src/core/half.h"
 #include "src/ops/convolution/bf16/bf16.h"
 #include "src/ops/convolution/common/fill.h"
-#include "src/ops/convolution/tests/convolution_test_forms.h"
+#include "src/ops/convolution/tests/convolution_forms_testing.h"
 
 namespace bnns {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "src/ops/convolution/tests/convolution_test_layer.h"
+#include "src/ops/convolution/tests/convolution_testing.h"
 
 namespace bnns {
 namespace {

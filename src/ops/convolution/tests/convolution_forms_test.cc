@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "src/ops/convolution/tests/convolution_test_forms.h"
+#include "src/ops/convolution/tests/convolution_forms_testing.h"
 
 namespace bnns {
 namespace {

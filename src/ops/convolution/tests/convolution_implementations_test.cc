@@ -13,7 +13,7 @@
 
 #include "src/gemm/bf16.h"
 #include "src/ops/convolution/implementations.h"
-#include "src/ops/convolution/tests/convolution_test_forms.h"
+#include "src/ops/convolution/tests/convolution_forms_testing.h"
 #include "tests/support/implementations.h"
 
 namespace bnns {

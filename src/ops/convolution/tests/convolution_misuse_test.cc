@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "src/ops/convolution/tests/convolution_test_forms.h"
+#include "src/ops/convolution/tests/convolution_forms_testing.h"
 
 namespace bnns {
 namespace {

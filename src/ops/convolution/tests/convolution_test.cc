@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/ops/convolution/tests/convolution_test_layer.h"
+#include "src/ops/convolution/tests/convolution_testing.h"
 
 namespace bnns {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/ops/convolution/tests/convolution_test_forms.h"
+#include "src/ops/convolution/tests/convolution_forms_testing.h"
 
 namespace bnns {
 namespace {

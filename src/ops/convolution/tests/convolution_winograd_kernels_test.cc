@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/gemm/kernels.h"
-#include "src/ops/convolution/tests/convolution_winograd_test_bound.h"
+#include "src/ops/convolution/tests/convolution_winograd_testing.h"
 #include "src/ops/convolution/winograd/kernels.h"
 #include "tests/support/testing.h"
 

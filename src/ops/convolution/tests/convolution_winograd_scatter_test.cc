@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "src/ops/convolution/tests/convolution_test_layer.h"
-#include "src/ops/convolution/tests/convolution_winograd_test_bound.h"
+#include "src/ops/convolution/tests/convolution_testing.h"
+#include "src/ops/convolution/tests/convolution_winograd_testing.h"
 #include "src/ops/convolution/winograd/transposed.h"
 
 namespace bnns {

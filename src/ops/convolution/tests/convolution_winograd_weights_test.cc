@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "src/ops/convolution/tests/convolution_test_forms.h"
-#include "src/ops/convolution/tests/convolution_winograd_test_bound.h"
+#include "src/ops/convolution/tests/convolution_forms_testing.h"
+#include "src/ops/convolution/tests/convolution_winograd_testing.h"
 #include "src/ops/convolution/winograd/dw.h"
 
 namespace bnns {

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <memory>
 
-#include "src/ops/mps_pooling/tests/mps_pooling_test_util.h"
+#include "src/ops/mps_pooling/tests/mps_pooling_testing.h"
 
 namespace bnns::testing {
 namespace {

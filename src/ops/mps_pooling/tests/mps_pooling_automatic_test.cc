@@ -1,5 +1,5 @@
 // Encodes that return images: the padding table, states, batches, temporary images and their read counts.
-#include "src/ops/mps_pooling/tests/mps_pooling_test_util.h"
+#include "src/ops/mps_pooling/tests/mps_pooling_testing.h"
 
 namespace bnns::testing {
 namespace {

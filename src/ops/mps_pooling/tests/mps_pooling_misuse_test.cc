@@ -1,6 +1,6 @@
 // Wrong calls: null or a refused command buffer with a reason, nothing written, never a crash.
 #include "src/mps/device/device.h"
-#include "src/ops/mps_pooling/tests/mps_pooling_test_util.h"
+#include "src/ops/mps_pooling/tests/mps_pooling_testing.h"
 
 namespace bnns::testing {
 namespace {

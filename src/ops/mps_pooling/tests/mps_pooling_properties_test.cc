@@ -1,6 +1,6 @@
 // Random properties of all kinds through the public classes against the reference: forward and gradient with
 // destinations, and gradients from states against central differences of the whole forward encode in double.
-#include "src/ops/mps_pooling/tests/mps_pooling_test_util.h"
+#include "src/ops/mps_pooling/tests/mps_pooling_testing.h"
 
 namespace bnns::testing {
 namespace {

@@ -1,7 +1,7 @@
 // The reference against a hand-worked example and against central differences, all in double.
 #include "src/ops/mps_pooling/mps_pooling_ref.h"
 
-#include "src/ops/mps_pooling/tests/mps_pooling_test_util.h"
+#include "src/ops/mps_pooling/tests/mps_pooling_testing.h"
 
 namespace bnns::testing {
 namespace {

@@ -1,7 +1,7 @@
 // Images and windows of a wrong size: refused at once, with the sizes in the message.
 #include <chrono>
 
-#include "src/ops/mps_pooling/tests/mps_pooling_test_util.h"
+#include "src/ops/mps_pooling/tests/mps_pooling_testing.h"
 
 namespace bnns::testing {
 namespace {

@@ -1,6 +1,6 @@
 // The worked vectors of the specification through the public classes: A = rows 1..4, 5..8, 9..12, 13..16, B = -A,
 // gradient [[1, 10], [100, 1000]], one channel, 2 x 2 results.
-#include "src/ops/mps_pooling/tests/mps_pooling_test_util.h"
+#include "src/ops/mps_pooling/tests/mps_pooling_testing.h"
 
 namespace bnns::testing {
 namespace {

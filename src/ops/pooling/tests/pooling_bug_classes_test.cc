@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "src/ops/pooling/tests/pooling_test_layer.h"
+#include "src/ops/pooling/tests/pooling_testing.h"
 
 namespace bnns {
 namespace {

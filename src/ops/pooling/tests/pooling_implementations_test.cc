@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/ops/pooling/implementations.h"
-#include "src/ops/pooling/tests/pooling_test_layer.h"
+#include "src/ops/pooling/tests/pooling_testing.h"
 #include "tests/support/implementations.h"
 
 namespace bnns {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "src/ops/pooling/tests/pooling_test_layer.h"
+#include "src/ops/pooling/tests/pooling_testing.h"
 
 namespace bnns {
 namespace {

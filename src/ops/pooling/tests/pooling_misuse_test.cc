@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "src/ops/pooling/tests/pooling_test_layer.h"
+#include "src/ops/pooling/tests/pooling_testing.h"
 
 namespace {
 std::atomic<size_t> news{0};  // calls of operator new

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "src/core/half.h"
-#include "src/ops/pooling/tests/pooling_test_layer.h"
+#include "src/ops/pooling/tests/pooling_testing.h"
 
 namespace bnns::testing {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "src/ops/pooling/tests/pooling_test_layer.h"
+#include "src/ops/pooling/tests/pooling_testing.h"
 
 namespace bnns::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/ops/pooling/tests/pooling_test_layer.h"
+#include "src/ops/pooling/tests/pooling_testing.h"
 
 namespace bnns {
 namespace {

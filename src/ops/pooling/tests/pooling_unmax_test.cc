@@ -6,7 +6,7 @@
 #include <set>
 
 #include "src/engine/activation/activation.h"
-#include "src/ops/pooling/tests/pooling_test_layer.h"
+#include "src/ops/pooling/tests/pooling_testing.h"
 #include "tests/support/layouts.h"
 
 namespace bnns {

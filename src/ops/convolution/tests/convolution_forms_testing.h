@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/core/half.h"
-#include "src/ops/convolution/tests/convolution_test_layer.h"
+#include "src/ops/convolution/tests/convolution_testing.h"
 #include "tests/support/layouts.h"
 
 namespace bnns::testing {
