@@ -41,7 +41,7 @@ step = nn.value_and_grad(model, loss, with_model=True)
 for i in range(1, steps + 1):
     starts = rng.integers(0, len(ids) - 33, 16)
     window = np.stack([ids[s:s + 33] for s in starts])
-    value, _ = step(window[:, :-1], window[:, 1:].ravel())
+    value, gradients = step(window[:, :-1], window[:, 1:].ravel())
     optim.clip_grad_norm(model, 5.0)
     optimizer.step()
     if i % 100 == 0 or i == steps:

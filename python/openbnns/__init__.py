@@ -9,8 +9,8 @@ openbnns itself is the C++ overlay in Python's spelling; openbnns.nn is PyTorch'
 """
 
 from . import data, functions, io, nn, optim
-from ._core import Array, NearestNeighbors, RandomGenerator, YoloParameters, get_isa, get_num_threads, set_max_isa
-from ._core import set_num_threads, version as _version
+from ._core import Array, FilterParameters, NearestNeighbors, RandomGenerator, YoloParameters, get_isa, get_num_threads
+from ._core import set_max_isa, set_num_threads, version as _version
 from ._errors import Error
 from .functions import *  # noqa: F401,F403
 from .fused import (AdamOptimizer, AdamWOptimizer, FusedConvolutionNormalizationLayer, FusedFullyConnectedNormalizationLayer,
@@ -21,9 +21,26 @@ from .layers import (ActivationLayer, BinaryArithmeticLayer, BroadcastMatrixMult
                      PermuteLayer, PoolingLayer, ReductionLayer, ResizeLayer, TensorContractionLayer, TernaryArithmeticLayer,
                      TransposedConvolutionLayer, UnaryArithmeticLayer)
 from .training import accuracy, evaluate, fit, load_checkpoint, predict, save_checkpoint
-from .types import (ActivationFunction, ArithmeticFunction, BoxCoordinateMode, DataLayout, DescriptorType, FilterParameters,
+from .types import (ActivationFunction, ArithmeticFunction, BoxCoordinateMode, DataLayout, DescriptorType,
                     InterpolationMethod, LinearSamplingMode, LossFunction, LossReduction, NormalizationKind, PaddingMode,
                     PoolingFunction, ReductionFunction, RelationalOperator, ShuffleType, array, shape, use_client_pointer)
 
 __version__ = _version()
-__all__ = [name for name in dir() if not name.startswith("_")]
+__all__ = [
+    "ActivationFunction", "ActivationLayer", "AdamOptimizer", "AdamWOptimizer", "ArithmeticFunction", "Array",
+    "BinaryArithmeticLayer", "BoxCoordinateMode", "BroadcastMatrixMultiplyLayer", "ConvolutionLayer", "CropResizeLayer",
+    "DataLayout", "DescriptorType", "DropoutLayer", "EmbeddingLayer", "Error", "FilterParameters", "FullyConnectedLayer",
+    "FusedConvolutionNormalizationLayer", "FusedFullyConnectedNormalizationLayer", "FusedParametersLayer", "GramLayer",
+    "InterpolationMethod", "LSTMLayer", "LinearSamplingMode", "LossFunction", "LossLayer", "LossReduction",
+    "MultiheadAttentionLayer", "NearestNeighbors", "NormalizationKind", "NormalizationLayer", "PaddingLayer", "PaddingMode",
+    "PermuteLayer", "PoolingFunction", "PoolingLayer", "RMSPropOptimizer", "RandomGenerator", "ReductionFunction",
+    "ReductionLayer", "RelationalOperator", "ResizeLayer", "SGDMomentumOptimizer", "ShuffleType", "TensorContractionLayer",
+    "TernaryArithmeticLayer", "TransposedConvolutionLayer", "UnaryArithmeticLayer", "YoloParameters", "accuracy",
+    "apply_activation", "apply_in_top_k", "apply_matrix_multiplication", "apply_reduction", "apply_top_k", "array", "clip",
+    "clip_by_global_norm", "clip_by_norm", "compare", "compute_norm", "compute_norm_backward", "copy", "copy_band_part",
+    "data", "dequantize", "evaluate", "fit", "functions", "fused_arithmetic", "fused_convolution", "fused_fully_connected",
+    "fused_normalization", "fused_quantization", "gather", "gather_nd", "get_isa", "get_num_threads", "io",
+    "load_checkpoint", "matrix_multiplication_workspace_size", "nn", "optim", "predict", "quantize", "save_checkpoint",
+    "scatter", "scatter_nd", "set_max_isa", "set_num_threads", "shape", "shuffle", "tile", "tile_backward", "transpose",
+    "use_client_pointer",
+]

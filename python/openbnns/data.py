@@ -111,7 +111,7 @@ def _ahead(source: Iterator[Any], depth: int) -> Iterator[Any]:
         thread.join()
 
 
-_IDX = {0x08: np.dtype("u1"), 0x09: np.dtype("i1"), 0x0B: np.dtype(">i2"), 0x0C: np.dtype(">i4"), 0x0D: np.dtype(">f4"),
+_IDX: dict[int, np.dtype[Any]] = {0x08: np.dtype("u1"), 0x09: np.dtype("i1"), 0x0B: np.dtype(">i2"), 0x0C: np.dtype(">i4"), 0x0D: np.dtype(">f4"),
         0x0E: np.dtype(">f8")}
 
 
@@ -134,7 +134,8 @@ def read_idx(path: Any) -> np.ndarray:
         if size != len(raw) - 4 - 4 * rank:
             raise ValueError(f"it has {len(raw) - 4 - 4 * rank} bytes of data, its sizes {shape} take {size}")
         array = np.frombuffer(raw, dtype, offset=4 + 4 * rank).reshape(shape)
-        return array.astype(dtype.newbyteorder("="))
+        native: np.ndarray = array.astype(dtype.newbyteorder("="))
+        return native
     except (ValueError, EOFError, OSError, zlib.error) as error:
         raise Error(f"read_idx: {path} is damaged: {error}") from None
 
@@ -247,7 +248,7 @@ class ImageFolder:
 
 def _by_pillow(path: pathlib.Path) -> np.ndarray:
     try:
-        from PIL import Image
+        from PIL import Image  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         raise Error(f"ImageFolder: {path} is {path.suffix or 'without an ending'}, expected .png (others need Pillow)") from None
     with Image.open(path) as image:

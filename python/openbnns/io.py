@@ -101,7 +101,7 @@ def load_safetensors(path: Any) -> dict[str, np.ndarray]:
             for name, (dtype, shape, begin, end) in tensors.items():
                 array = np.empty((end - begin) // np.dtype(_TYPES[dtype]).itemsize, _TYPES[dtype])
                 file.seek(8 + length + begin)
-                if file.readinto(array.data.cast("B") if array.size else bytearray()) != end - begin:  # type: ignore[arg-type]
+                if file.readinto(array.data.cast("B") if array.size else bytearray()) != end - begin:
                     raise ValueError("the file became shorter while it was read")
                 if dtype == "BF16":
                     array = array.view(half) if half is not None else (array.astype("<u4") << 16).view("<f4")
@@ -172,11 +172,11 @@ def load_npz(path: Any) -> dict[str, np.ndarray]:
                 if info.file_size > 1032 * max(1, info.compress_size):
                     raise ValueError(f"{name!r} claims {info.file_size} bytes of {info.compress_size}")
                 with archive.open(info) as member:
-                    version = np.lib.format.read_magic(member)  # type: ignore[no-untyped-call]
+                    version = np.lib.format.read_magic(member)
                     read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
                     if read is None:
                         raise ValueError(f"{name!r} is of version {version}")
-                    shape, fortran, dtype = read(member)  # type: ignore[no-untyped-call]
+                    shape, fortran, dtype = read(member)
                     if dtype.hasobject:
                         raise ValueError(f"{name!r} holds Python objects")
                     size = dtype.itemsize
@@ -197,7 +197,8 @@ def load_npz(path: Any) -> dict[str, np.ndarray]:
 
 def save_npz(path: Any, arrays: Mapping[str, Any]) -> None:
     """Writes arrays by name, not compressed."""
-    _write(path, lambda file: np.savez(file, **{k: np.asarray(v) for k, v in arrays.items()}))
+    plain: dict[str, Any] = {k: np.asarray(v) for k, v in arrays.items()}
+    _write(path, lambda file: np.savez(file, **plain))
 
 
 def save(path: Any, arrays: Mapping[str, Any]) -> None:

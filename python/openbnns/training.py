@@ -104,7 +104,7 @@ class _Progress:
         self.wanted, self.title = wanted, title
         if wanted and sys.stderr.isatty():
             try:
-                from tqdm import tqdm
+                from tqdm import tqdm  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
                 self.bar = tqdm(total=total, desc=title, leave=False)
             except ImportError:
@@ -233,6 +233,6 @@ def fit(model: Module, data: Any, epochs: int, *, loss: Callable[..., Any] = los
 def _stale(history: list[Record], patience: int | None) -> bool:
     if patience is None:
         return False
-    values = [r.get("val_loss", r["loss"]) for r in history]
+    values = [float(r["val_loss"] if "val_loss" in r else r["loss"]) for r in history]
     best = int(np.argmin(values))
     return len(values) - 1 - best >= patience

@@ -315,7 +315,7 @@ void bind_arrays(nb::module_& m) {
                    [](const Array& a) {
                      nb::list sizes;
                      for (std::size_t k = 0; k < a.rank; ++k) sizes.append(a.shape[k]);
-                     return nb::tuple(sizes);
+                     return nb::typed<nb::tuple, nb::int_, nb::ellipsis>(nb::tuple(sizes));
                    })
       .def_prop_ro("dtype", [](const Array& a) { return type_name(a.type); })
       .def_prop_ro("layout", [](const Array& a) { return a.layout; })

@@ -305,8 +305,8 @@ void bind_filters(nb::module_& m) {
   nb::class_<Arithmetic, Filter>(m, "ArithmeticFilter")
       .def(nb::init<>())
       .def("apply_many", &apply_many, nb::arg("batch_size"), nb::arg("inputs"), nb::arg("output"))
-      .def("apply_many_backward", &apply_many_backward, nb::arg("batch_size"), nb::arg("inputs"), none("output"),
-           nb::arg("output_gradient"), nb::arg("gradients"));
+      .def("apply_many_backward", &apply_many_backward, nb::arg("batch_size"), nb::arg("inputs"),
+           nb::arg("output").none(), nb::arg("output_gradient"), nb::arg("gradients"));
   nb::class_<Pooling, Filter>(m, "PoolingFilter")
       .def(nb::init<>())
       .def("apply", &pool, nb::arg("batch_size"), nb::arg("input"), nb::arg("output"), none("indices"))

@@ -13,6 +13,7 @@ using Handle = nb::handle;
 constexpr bool kRead = false, kWritten = true, kNeeded = false, kOptional = true;
 
 struct Fused : Filter {};
+using Dictionary = nb::typed<nb::dict, nb::str, nb::object>;
 
 // A stage as Python gives it: the kind, and a dictionary of what its structure takes.
 struct Stage {
@@ -111,7 +112,7 @@ void fill(Fused& f, Stage& s, const nb::dict& d, const Desc* in, std::size_t inp
   }
 }
 
-void make_fused(Fused& f, const std::vector<nb::object>& inputs, Handle output, const std::vector<nb::dict>& stages,
+void make_fused(Fused& f, const std::vector<nb::object>& inputs, Handle output, const std::vector<Dictionary>& stages,
                 const Options& o) {
   constexpr auto where = "FusedParametersLayer";
   if (stages.size() != 2) refuse(where, "a fused layer has 2 stages, got " + std::to_string(stages.size()));

@@ -35,7 +35,7 @@ class Linear(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         shape = x.data.shape
-        return self._plans.get((shape, x.data.dtype, self._activation), lambda: self._make(x)).run(x)  # type: ignore
+        return self._plans.get((shape, x.data.dtype, self._activation), lambda: self._make(x)).run(x)
 
     def _make(self, x: Tensor) -> UnaryPlan:
         shape, dtype = x.data.shape, check_float(x, "Linear")
@@ -83,7 +83,7 @@ class Conv2d(Module):
         self._activation = identity
 
     def forward(self, x: Tensor) -> Tensor:
-        return self._plans.get((x.data.shape, x.data.dtype, self._activation), lambda: self._make(x)).run(x)  # type: ignore
+        return self._plans.get((x.data.shape, x.data.dtype, self._activation), lambda: self._make(x)).run(x)
 
     def _size(self, size: int, axis: int) -> int:
         before, after = (self.pad[2], self.pad[3]) if axis == 0 else (self.pad[0], self.pad[1])
@@ -175,7 +175,7 @@ class ConvTranspose2d(Module):
         self.bias = uniform((out_channels,), fan_bound(fan)) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
-        return self._plans.get((x.data.shape, x.data.dtype), lambda: self._make(x)).run(x)  # type: ignore[attr-defined]
+        return self._plans.get((x.data.shape, x.data.dtype), lambda: self._make(x)).run(x)
 
     def _make(self, x: Tensor) -> UnaryPlan:
         shape, dtype = x.data.shape, check_float(x, "ConvTranspose2d")
@@ -223,7 +223,7 @@ class Embedding(Module):
         self.weight = Parameter(data)
 
     def forward(self, x: Any) -> Tensor:
-        return self._plans.get((x.data.shape, x.data.dtype), lambda: self._make(x)).run(x)  # type: ignore[attr-defined]
+        return self._plans.get((x.data.shape, x.data.dtype), lambda: self._make(x)).run(x)
 
     def _make(self, x: Tensor) -> UnaryPlan:
         if x.data.dtype.kind not in "iu":

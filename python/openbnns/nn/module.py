@@ -86,7 +86,8 @@ class Parameter:
         self.__init__(np.array(state["data"]), state["requires_grad"])  # type: ignore[misc]
 
     def __deepcopy__(self, memo: Any) -> "Parameter":
-        return memo.setdefault(id(self), Parameter(self.data.copy(), self.requires_grad))
+        made: Parameter = memo.setdefault(id(self), Parameter(self.data.copy(), self.requires_grad))
+        return made
 
 
 def uniform(shape: tuple[int, ...], bound: float) -> Parameter:

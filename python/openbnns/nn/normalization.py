@@ -113,7 +113,7 @@ class BatchNorm2d(_Norm):
 
     def forward(self, x: Tensor) -> Tensor:
         training = self.training or self.running_mean is None
-        return self._plans.get((x.data.shape, x.data.dtype, training), lambda: self._make(x, training)).run(x)  # type: ignore
+        return self._plans.get((x.data.shape, x.data.dtype, training), lambda: self._make(x, training)).run(x)
 
     def _make(self, x: Tensor, training: bool) -> Plan:
         shape, dtype = x.data.shape, check_float(x, "BatchNorm2d")
@@ -162,7 +162,7 @@ class LayerNorm(_Norm):
         self._affine(self.normalized_shape, elementwise_affine)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self._plans.get((x.data.shape, x.data.dtype), lambda: self._make(x)).run(x)  # type: ignore[attr-defined]
+        return self._plans.get((x.data.shape, x.data.dtype), lambda: self._make(x)).run(x)
 
     def _make(self, x: Tensor) -> Plan:
         shape, dtype, own = x.data.shape, check_float(x, "LayerNorm"), self.normalized_shape
@@ -187,7 +187,7 @@ class GroupNorm(_Norm):
         self._affine((num_channels,), affine)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self._plans.get((x.data.shape, x.data.dtype), lambda: self._make(x)).run(x)  # type: ignore[attr-defined]
+        return self._plans.get((x.data.shape, x.data.dtype), lambda: self._make(x)).run(x)
 
     def _make(self, x: Tensor) -> Plan:
         shape, dtype = x.data.shape, check_float(x, "GroupNorm")
@@ -209,7 +209,7 @@ class InstanceNorm2d(_Norm):
         self._affine((num_features,), affine)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self._plans.get((x.data.shape, x.data.dtype), lambda: self._make(x)).run(x)  # type: ignore[attr-defined]
+        return self._plans.get((x.data.shape, x.data.dtype), lambda: self._make(x)).run(x)
 
     def _make(self, x: Tensor) -> Plan:
         shape, dtype = x.data.shape, check_float(x, "InstanceNorm2d")

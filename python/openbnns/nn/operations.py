@@ -47,7 +47,7 @@ def _binary(function: ArithmeticFunction, a: Tensor, b: Any) -> Tensor:
     if other.shape != a.shape or other.dtype != a.dtype:
         raise Error(f"{function.name}: other has shape {other.shape} and dtype {other.dtype}, expected {a.shape} and {a.dtype}")
     plan = _plans.get((function, a.shape, a.dtype), lambda: _Binary(function, a))
-    return plan.run(a, other)  # type: ignore[attr-defined]
+    return plan.run(a, other)
 
 
 def add(a: Tensor, b: Any) -> Tensor:
@@ -87,7 +87,7 @@ class _Affine(Plan):
 
 
 def _affine(x: Tensor, alpha: float, beta: float) -> Tensor:
-    return _plans.get(("affine", alpha, beta, x.shape, x.dtype), lambda: _Affine(x, alpha, beta)).run(x)  # type: ignore
+    return _plans.get(("affine", alpha, beta, x.shape, x.dtype), lambda: _Affine(x, alpha, beta)).run(x)
 
 
 def scale(x: Tensor, alpha: float) -> Tensor:
@@ -115,7 +115,7 @@ class _Reshape(Plan):
 
 
 def reshape(x: Tensor, shape: Sequence[int]) -> Tensor:
-    return _plans.get(("reshape", x.shape, tuple(shape), x.dtype), _Reshape).run(x, tuple(shape))  # type: ignore[attr-defined]
+    return _plans.get(("reshape", x.shape, tuple(shape), x.dtype), _Reshape).run(x, tuple(shape))
 
 
 class _Transpose(Plan):
@@ -138,7 +138,7 @@ class _Transpose(Plan):
 
 def transpose(x: Tensor, axes: Sequence[int]) -> Tensor:
     axes = tuple(a % x.ndim for a in axes)
-    return _plans.get(("transpose", x.shape, axes, x.dtype), lambda: _Transpose(x, axes)).run(x)  # type: ignore[attr-defined]
+    return _plans.get(("transpose", x.shape, axes, x.dtype), lambda: _Transpose(x, axes)).run(x)
 
 
 class _Numpy(Plan):
@@ -164,7 +164,7 @@ def index(x: Tensor, where: Any) -> Tensor:
         np.add.at(whole, where, dy)
         t.add_gradient(whole)
 
-    return _plans.get("numpy", _Numpy).run(x, lambda a: a[where], back)  # type: ignore[attr-defined]
+    return _plans.get("numpy", _Numpy).run(x, lambda a: a[where], back)
 
 
 def mean(x: Tensor, axis: Any = None) -> Tensor:
@@ -172,7 +172,7 @@ def mean(x: Tensor, axis: Any = None) -> Tensor:
         shaped = dy if axis is None else np.expand_dims(dy, axis)
         t.add_gradient(np.broadcast_to(shaped, t.shape) * np.asarray(dy.size / t.size, t.dtype))
 
-    return _plans.get("numpy", _Numpy).run(x, lambda a: np.asarray(a.mean(axis=axis, dtype=a.dtype)), back)  # type: ignore
+    return _plans.get("numpy", _Numpy).run(x, lambda a: np.asarray(a.mean(axis=axis, dtype=a.dtype)), back)
 
 
 class _Concatenate(Plan):
@@ -192,4 +192,4 @@ class _Concatenate(Plan):
 
 def concatenate(parts: Sequence[Any], axis: int = 1) -> Tensor:
     """Joins Tensors along an axis."""
-    return _plans.get("concatenate", _Concatenate).run([as_input(p) for p in parts], axis)  # type: ignore[attr-defined]
+    return _plans.get("concatenate", _Concatenate).run([as_input(p) for p in parts], axis)

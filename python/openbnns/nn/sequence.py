@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class _Direction(Plan):
         return [(wi[g * n:(g + 1) * n], None, wh[g * n:(g + 1) * n], None, None if b is None else b[g * n:(g + 1) * n])
                 for g in range(4)]
 
-    def run(self, x: Tensor, h: Tensor | None, c: Tensor | None, backwards: bool, axis: int) -> None:
+    def run(self, x: Tensor, h: Tensor | None, c: Tensor | None, backwards: bool, axis: int) -> Tensor:
         self.source, self.first, self.turn = x, (h, c), (slice(None),) * axis + (slice(None, None, -1),)
         self.backwards = backwards
         np.copyto(self.x, x.data[self.turn] if backwards else x.data)
@@ -71,6 +71,7 @@ class _Direction(Plan):
         x.uses += 1
         for t in (self.out, self.h, self.c):
             t.fresh(needs)
+        return self.out
 
     def backward(self) -> None:
         def given(t: Tensor, zero: np.ndarray) -> np.ndarray:
@@ -86,8 +87,9 @@ class _Direction(Plan):
         for state, d in zip(self.first, (self.dh0, self.dc0)):
             if state is not None:
                 state.add_gradient(d)
-        for parameter, d in zip(self.weights, (self.dwi, self.dwh, self.db, self.db)):
-            parameter.add_gradient(d)
+        for parameter, dw in zip(self.weights, (self.dwi, self.dwh, self.db, self.db)):
+            assert dw is not None
+            parameter.add_gradient(dw)
 
 
 class _Last(Plan):
@@ -201,7 +203,7 @@ class _Attention(Plan):
         triples.append((_core.Array((length, e)), output(owner.out_proj.weight.data),
                         None if out_bias is None else out_bias.array))
         rate = owner.dropout.p if owner.training else 0.0
-        self.make = lambda: _core.make_attention(self.filter, triples, False, None, None, rate,
+        self.make: Callable[[], None] = lambda: _core.make_attention(self.filter, triples, False, None, None, rate,
                                                  owner.dropout.draw() if rate > 0 else 0, use_client_pointer)
         self.random = rate > 0
         self.make()
@@ -287,7 +289,7 @@ class MultiheadAttention(Module):
         n, length, keys = query.shape[0], query.shape[1], key.shape[1]
         plan = self._plans.get((n, length, keys, self.training), lambda: _Attention(self, n, length, keys))
         masks = [m.data if isinstance(m, Tensor) else m for m in (key_padding_mask, attn_mask)]
-        return plan.run(query, key, value, *masks)  # type: ignore[attr-defined]
+        return plan.run(query, key, value, *masks)
 
     def extra_repr(self) -> str:
         return f"{self.embed_dim}, {self.num_heads}"

@@ -10,11 +10,12 @@ import numpy as np
 from .. import _core
 from .._errors import Error
 from ..layers import ActivationLayer, DropoutLayer, PoolingLayer
-from ..types import Activation, ActivationFunction, Pair, PoolingFunction, identity, pair
+from .._core import Activation
+from ..types import ActivationFunction, Pair, PoolingFunction, identity, pair
 from . import tape
 from .layers import Conv2d, Linear, check_float
 from .module import Module, UnaryPlan, generator
-from .tape import Plan, Tensor
+from .tape import Tensor
 
 
 class _Activation(Module):
@@ -25,7 +26,7 @@ class _Activation(Module):
         self.function = function
 
     def forward(self, x: Tensor) -> Tensor:
-        return self._plans.get((x.data.shape, x.data.dtype), lambda: self._make(x)).run(x)  # type: ignore[attr-defined]
+        return self._plans.get((x.data.shape, x.data.dtype), lambda: self._make(x)).run(x)
 
     def _make(self, x: Tensor) -> UnaryPlan:
         spec = _core.Array((max(1, x.size),), check_float(x, type(self).__name__))
@@ -39,18 +40,39 @@ class _Elementwise(UnaryPlan):
             super().backward()
 
 
-def _simple(name: str, function: Activation, formula: str) -> type[_Activation]:
-    def __init__(self: _Activation) -> None:
-        _Activation.__init__(self, function)
+class ReLU(_Activation):
+    """max(x, 0)"""
 
-    return type(name, (_Activation,), {"__init__": __init__, "__doc__": formula, "__module__": "openbnns.nn"})
+    def __init__(self) -> None:
+        super().__init__(ActivationFunction("relu"))
 
 
-ReLU = _simple("ReLU", ActivationFunction("relu"), "max(x, 0)")
-Sigmoid = _simple("Sigmoid", ActivationFunction("sigmoid"), "1 / (1 + exp(-x))")
-Tanh = _simple("Tanh", ActivationFunction("tanh"), "tanh(x)")
-SiLU = _simple("SiLU", ActivationFunction("silu"), "x sigmoid(x)")
-ReLU6 = _simple("ReLU6", ActivationFunction("relu6"), "min(max(x, 0), 6)")
+class ReLU6(_Activation):
+    """min(max(x, 0), 6)"""
+
+    def __init__(self) -> None:
+        super().__init__(ActivationFunction("relu6"))
+
+
+class Sigmoid(_Activation):
+    """1 / (1 + exp(-x))"""
+
+    def __init__(self) -> None:
+        super().__init__(ActivationFunction("sigmoid"))
+
+
+class Tanh(_Activation):
+    """tanh(x)"""
+
+    def __init__(self) -> None:
+        super().__init__(ActivationFunction("tanh"))
+
+
+class SiLU(_Activation):
+    """x sigmoid(x)"""
+
+    def __init__(self) -> None:
+        super().__init__(ActivationFunction("silu"))
 
 
 class LeakyReLU(_Activation):
@@ -80,7 +102,7 @@ class Softmax(Module):
         self.dim = dim
 
     def forward(self, x: Tensor) -> Tensor:
-        return self._plans.get((x.data.shape, x.data.dtype), lambda: self._make(x)).run(x)  # type: ignore[attr-defined]
+        return self._plans.get((x.data.shape, x.data.dtype), lambda: self._make(x)).run(x)
 
     def _make(self, x: Tensor) -> UnaryPlan:
         shape, name = x.data.shape, type(self).__name__
@@ -112,7 +134,7 @@ class _Pool2d(Module):
             raise Error(f"{type(self).__name__}: padding is {self.padding}, expected at most half of {self.kernel_size}")
 
     def forward(self, x: Tensor) -> Tensor:
-        return self._plans.get((x.data.shape, x.data.dtype), lambda: self._make(x)).run(x)  # type: ignore[attr-defined]
+        return self._plans.get((x.data.shape, x.data.dtype), lambda: self._make(x)).run(x)
 
     def _window(self, shape: tuple[int, ...]) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
         return self.kernel_size, self.stride, self.padding
@@ -206,7 +228,7 @@ class Dropout(Module):
         # A filter for each call: its mask follows from the number of the call alone, so that a resumed run draws the same.
         spec = _core.Array((max(1, x.size),), check_float(x, "Dropout"))
         plan.use(DropoutLayer(input=spec, output=spec, rate=self.p, seed=self.draw()))  # type: ignore[attr-defined]
-        return plan.run(x)  # type: ignore[attr-defined]
+        return plan.run(x)
 
     def draw(self) -> int:
         self._drawn += 1
@@ -289,4 +311,5 @@ class Residual(Module):
         y = self.block.forward(x)
         x = x if self.shortcut is None else self.shortcut.forward(x)
         y = y + x
-        return y if self.activation is None else self.activation.forward(y)
+        result: Tensor = y if self.activation is None else self.activation.forward(y)
+        return result

@@ -167,8 +167,8 @@ class Tensor:
 class Plan:
     """One call of a layer for one shape of input: its filter, its output, and how the gradient goes back."""
 
-    __slots__ = ("out", "__dict__")
     out: Tensor
+    run: Callable[..., Tensor]
 
     def backward(self) -> None:
         raise NotImplementedError
