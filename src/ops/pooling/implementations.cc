@@ -31,7 +31,8 @@ const PoolingImplementation<PoolingForward> kPoolingForward[5] = {
     {"pooling/forward/row_windows", "small windows without indices: rows of pixels folded down, then along x",
      accepts_row_windows, pooling_forward_windows, true, false},
     {"pooling/forward/separable",
-     "x_stride up to 256, k_width x_dilation up to 1024: rows of pixels folded down, taken apart by the stride, folded "
+     "x_stride up to 40 more than the window and up to 256, k_width x_dilation up to 512: rows of pixels folded down, "
+     "taken apart by the stride, folded "
      "along x",
      accepts_separable, pooling_forward_windows, true, false},
     {"pooling/common/window", "anything: window by window", accepts_all, pooling_forward_windows, true, false},
@@ -46,22 +47,18 @@ const PoolingImplementation<PoolingBackward> kUnmaxBackward[1] = {
 
 const WindowsImplementation kPoolingWindows[3] = {
     {kPoolingForward[2].name, "values of small windows", accepts_row_windows, pooling_row_windows},
-    {kPoolingForward[3].name, "x_stride up to 256, k_width x_dilation up to 1024", accepts_separable,
-     pooling_separable},
+    {kPoolingForward[3].name, "x_stride up to 40 more than the window and up to 256, k_width x_dilation up to 512",
+     accepts_separable, pooling_separable},
     {kPoolingForward[4].name, "anything", accepts_all, one_by_one},
 };
 
-const PoolingImplementation<PoolingBackward> kPoolingBackward[11] = {
+const PoolingImplementation<PoolingBackward> kPoolingBackward[10] = {
     {"pooling/global/backward",
      "one window that is the plane: a fill; of planes up to 512 pixels, of a vector of planes at once", accepts_global,
      pooling_global_backward, false, false},
     {"pooling/backward/narrow_2x2",
      "2 x 2 small windows, packed f32, a row of windows is one vector; indices in their windows", accepts_narrow_2x2,
      pooling_backward_narrow_2x2, true, false},
-    {"pooling/backward/narrow_max_3x3s2",
-     "Max, 3 x 3 small windows with stride 2, packed f32, a row of pixels is up to four vectors; indices in their "
-     "windows",
-     accepts_narrow_max_3x3s2, pooling_backward_narrow_max_3x3s2, true, false},
     {"pooling/backward/narrow_3x3",
      "3 x 3 small windows with stride 1, packed f32, a row is one vector; indices in their windows", accepts_narrow_3x3,
      pooling_backward_narrow_3x3, true, false},

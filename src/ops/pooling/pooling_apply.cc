@@ -20,10 +20,10 @@ namespace {
 constexpr const char* kOp = "pooling";
 
 // A task moves about this much memory: long enough to hide its start and, of large problems, the wait for what it wrote
-// around the caches; short enough to balance.
+// by non-temporal stores; short enough to balance.
 constexpr size_t kTaskBytes = 256 * 1024, kLongTaskBytes = 2048 * 1024;
-// Results larger than this, more than the L2 caches of a few cores hold, are written around the caches: their readers
-// would find little of them near, and writing through the caches reads every line first.
+// Results larger than this, more than the L2 caches of a few cores hold, are written by non-temporal stores: their
+// readers would find little of them near, and writing through the caches reads every line first.
 constexpr size_t kStreamBytes = 4u << 20;
 
 Planes planes_of(const Tensor& t, const void* data, size_t batch_stride) {

@@ -18,8 +18,8 @@
 #include "src/ops/pooling/backward/gather_tile.h"
 #include "src/ops/pooling/backward/spread-inl.h"
 #include "src/ops/pooling/common/windows-inl.h"
-#include "src/ops/pooling/common/writer-inl.h"
 #include "src/simd/dispatch.h"
+#include "src/simd/line_writer-inl.h"
 #include "src/simd/loops-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -32,15 +32,15 @@ constexpr int64_t kRunFloats = 512;  // rows of dx that are made at once, if the
 
 // Memory of one task.
 struct Workspace {
-  alignas(64) float row[2 * (kTileColumns + 2 * RowWriter<float>::kLine)];  // of dx, where it cannot go to the writer
-  float pixels[kTileColumns];                                               // of x, where it is not f32
+  alignas(64) float row[2 * (kTileColumns + 2 * LineWriter<float>::kLine)];  // of dx, where it cannot go to the writer
+  float pixels[kTileColumns];                                                // of x, where it is not f32
 };
 
 class GatherTask {
  public:
   GatherTask(const PoolingBackward& call, const GatherTile& tile, Workspace* w);
   // dx of a plane's rows, columns tile.columns; to the writer if there is one.
-  void Plane(int64_t sample, int64_t channel, Span rows, RowWriter<float>* writer);
+  void Plane(int64_t sample, int64_t channel, Span rows, LineWriter<float>* writer);
 
  private:
   float* C(int64_t wy) { return scratch_ + (wy & (tile_.ring - 1)) * tile_.pitch + tile_.left; }
@@ -76,7 +76,7 @@ GatherTask::GatherTask(const PoolingBackward& call, const GatherTile& tile, Work
   }
 }
 
-void GatherTask::Plane(int64_t sample, int64_t channel, Span rows, RowWriter<float>* writer) {
+void GatherTask::Plane(int64_t sample, int64_t channel, Span rows, LineWriter<float>* writer) {
   sample_ = sample;
   channel_ = channel;
   x_ = call_.x.data ? call_.x.at(sample, channel) : nullptr;
@@ -177,7 +177,7 @@ void GatherTask::ComputeRows(int64_t begin, int64_t end) {
 void GatherPlanes(const PoolingBackward& call, Range planes, Span rows) {
   const PoolingGeometry& g = call.problem.geometry;
   Workspace workspace;
-  RowWriter<float> writer(call.stream);
+  LineWriter<float> writer(call.stream);
   const bool direct = call.dx.has_f32_rows() && !call.accumulate;
   const GatherTile whole(g);
   for (int64_t first = 0; first < g.x.in; first += whole.columns.size()) {

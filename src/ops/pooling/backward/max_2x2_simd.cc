@@ -17,8 +17,8 @@
 #include <hwy/highway.h>
 
 #include "src/ops/pooling/common/lanes-inl.h"
-#include "src/ops/pooling/common/writer-inl.h"
 #include "src/simd/dispatch.h"
+#include "src/simd/line_writer-inl.h"
 #include "src/simd/loops-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -173,8 +173,8 @@ class PairTask {
   const PoolingBackward& call_;
   const PoolingGeometry& g_;
   bool plain_;  // dy is g
-  RowWriter<float> writer_;
-  alignas(64) float row_[2][kPairColumns + 2 * RowWriter<float>::kLine];
+  LineWriter<float> writer_;
+  alignas(64) float row_[2][kPairColumns + 2 * LineWriter<float>::kLine];
   float pixels_[2][kPairColumns], gradients_[kChunk];
   uint64_t index_[kChunk];
   GradientScratch& scratch_ = call_.scratch->gradient;

@@ -27,7 +27,7 @@ namespace {
 
 constexpr int64_t kBandFloats = 6144;   // 24 KiB
 constexpr int64_t kBandUsual = 2048;    // as much of it as is used where rows are not longer: a quarter of L1
-constexpr int64_t kBandFull = 256;      // 1 KiB of final pixels leaves for memory: see pooling/common/writer-inl.h
+constexpr int64_t kBandFull = 256;      // 1 KiB of final pixels leaves for memory: see simd/line_writer-inl.h
 constexpr int64_t kGroupWindows = 512;  // windows whose maxima are looked for at once
 constexpr int64_t kLine = 16;
 
@@ -197,7 +197,7 @@ class BandTask {
         continue;
       }
       const int64_t origin = g_.origin(filled.begin, wy) - done_ * width, stride = g_.x.stride;
-      const int32_t* offsets = offsets_ + (wy - rows.begin) * columns.size() + (filled.begin - columns.begin);
+      const int32_t* offsets = scratch_.offset + (wy - rows.begin) * columns.size() + (filled.begin - columns.begin);
       if (HWY_LIKELY(plain)) {
         AddAtOffsets(band + origin, gradients, offsets, n, stride, passes_);
       } else {
@@ -215,7 +215,7 @@ class BandTask {
   void FindMaxima(Span rows, Span columns) {
     pooling_fold(windows_,
                  {PoolingFold::arg_max, &g_, whole_plane(g_, call_.x, call_.x.at(sample_, channel_)), rows, columns,
-                  values_, offsets_, columns.size()},
+                  scratch_.value, scratch_.offset, columns.size()},
                  scratch_.pixels);
   }
 
@@ -256,8 +256,6 @@ class BandTask {
   void* dx_ = nullptr;
   float* next_ = nullptr;  // where the next plane would follow
   Band band_;
-  alignas(64) float values_[kGroupWindows + kWindowSlack];
-  alignas(64) int32_t offsets_[kGroupWindows + kWindowSlack];
   float gradients_[kChunk];
   GradientScratch& scratch_ = call_.scratch->gradient;
 };

@@ -1,5 +1,5 @@
-// Gradients of narrow planes, 2 x 2 windows with stride 2: a vector of windows gives two rows of pixels. To the bits of
-// pooling/backward/max_2x2_simd.cc (Max) and pooling/backward/small_sums_simd.cc (Average, L2Norm).
+// Gradients of narrow planes, 2 x 2 windows with stride 2: a vector of windows gives two rows of pixels. Bit-identical
+// to pooling/backward/max_2x2_simd.cc (Max) and pooling/backward/small_sums_simd.cc (Average, L2Norm).
 
 #include <algorithm>
 

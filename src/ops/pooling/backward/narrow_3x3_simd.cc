@@ -1,4 +1,4 @@
-// Gradients of narrow planes, 3 x 3 windows with stride 1. To the bits of pooling/backward/max_3x3_simd.cc and
+// Gradients of narrow planes, 3 x 3 windows with stride 1. Bit-identical to pooling/backward/max_3x3_simd.cc and
 // pooling/backward/max_3x3_index_simd.cc (Max) and pooling/backward/small_sums_simd.cc (Average, L2Norm), which say
 // what is computed.
 

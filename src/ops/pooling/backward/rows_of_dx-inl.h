@@ -16,15 +16,15 @@
 
 #include "src/ops/pooling/common/kernels.h"
 #include "src/ops/pooling/common/lanes-inl.h"
-#include "src/ops/pooling/common/writer-inl.h"
 #include "src/ops/pooling/convert/pieces.h"
+#include "src/simd/line_writer-inl.h"
 #include "src/simd/loops-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// How a row is written: around the caches, in whole vectors past its end where that may be written, or exactly.
+// How a row is written: by non-temporal stores, in whole vectors past its end where that may be written, or exactly.
 enum class RowEnd { stream, whole_vectors, exact };
 
 // The row's vectors [i, ...), two at a time: n floats of them exist.
@@ -97,8 +97,8 @@ class RowsOfDx {
   int64_t first_ = 0, waiting_ = 0;  // rows from first_ on, floats of row_
   RowEnd end_ = RowEnd::exact;
   void* plane_ = nullptr;
-  RowWriter<float> writer_;
-  static_assert(RowWriter<float>::kSlack <= 2 * PoolingScratch::kLine);
+  LineWriter<float> writer_;
+  static_assert(LineWriter<float>::kSlack <= 2 * PoolingScratch::kLine);
   float* const row_ = call_.scratch->row;
 };
 

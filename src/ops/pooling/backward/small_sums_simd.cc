@@ -20,8 +20,8 @@
 
 #include "src/ops/pooling/common/lanes-inl.h"
 #include "src/ops/pooling/common/windows-inl.h"
-#include "src/ops/pooling/common/writer-inl.h"
 #include "src/simd/dispatch.h"
+#include "src/simd/line_writer-inl.h"
 #include "src/simd/loops-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -154,7 +154,7 @@ class SumsTask {
   bool fetch_;                // FetchRows of x
   WindowsFunction norms_ = nullptr;
   const float *x_ = nullptr, *dy_ = nullptr;
-  RowWriter<float> writer_;
+  LineWriter<float> writer_;
   alignas(64) float scratch_[kScratchFloats];
   alignas(64) float counts_[kChunk + 16];  // what windows are divided by along x
   float nowhere_[kPairColumns];            // for rows that do not exist
@@ -227,7 +227,7 @@ void SumsTask<kKernel, kStride, kTimes>::Plane(int64_t sample, int64_t channel, 
       (reinterpret_cast<uintptr_t>(dx) | static_cast<uintptr_t>(pitch | width) * sizeof(float)) % 64 == 0;
   const bool stream = call_.stream && lines && kStride == 2, together = call_.stream && !stream && pitch == width;
   if constexpr (kStride == 1) {
-    const int64_t most = std::min(capacity_ - 2, static_cast<int64_t>(RowWriter<float>::kLongest) / width);
+    const int64_t most = std::min(capacity_ - 2, static_cast<int64_t>(LineWriter<float>::kLongest) / width);
     for (int64_t first = rows.begin; first < rows.end; first += most) {
       const int64_t count = std::min(most, rows.end - first);
       MakeRows(first - 1, count + 2);

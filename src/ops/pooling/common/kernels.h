@@ -191,7 +191,7 @@ void store_pixels(const Planes& planes, void* plane, int64_t x, int64_t y, int64
                   bool accumulate) noexcept;
 float pooling_bias(const Tensor* bias, int64_t channel) noexcept;  // 0 without
 
-inline constexpr int64_t kPairColumns = 960;  // of dx: two rows fit a RowWriter
+inline constexpr int64_t kPairColumns = 960;  // of dx: two rows fit a LineWriter
 
 // Where backward computes g: buffers of kChunk floats.
 struct GradientScratch {
@@ -234,13 +234,11 @@ bool accepts_row_windows(const PoolingForward& call) noexcept;
 bool accepts_separable(const PoolingForward& call) noexcept;
 void pooling_forward_windows(const PoolingForward& call, Range planes, Span rows) noexcept;
 
-// dx of planes of packed f32 whose rows are one to four vectors.
+// dx of planes of packed f32 whose rows are one or two vectors.
 bool accepts_narrow_2x2(const PoolingBackward& call) noexcept;
 void pooling_backward_narrow_2x2(const PoolingBackward& call, Range planes, Span rows) noexcept;
 bool accepts_narrow_3x3(const PoolingBackward& call) noexcept;
 void pooling_backward_narrow_3x3(const PoolingBackward& call, Range planes, Span rows) noexcept;
-bool accepts_narrow_max_3x3s2(const PoolingBackward& call) noexcept;
-void pooling_backward_narrow_max_3x3s2(const PoolingBackward& call, Range planes, Span rows) noexcept;
 
 // dx of Average and L2Norm: from registers for small windows, else gathered from rows of windows.
 bool accepts_small_sums(const PoolingBackward& call) noexcept;

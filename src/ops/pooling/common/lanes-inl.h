@@ -7,6 +7,7 @@
 #define BNNS_OPS_POOLING_LANES_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -28,8 +29,8 @@ using MLane = hn::Mask<DLane>;
 
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DLane()));  // our vectors have a fixed length
 
-// Asks for the line of memory at p + kAhead. A page ahead, since the hardware's own prefetching ends with the page; to
-// L2, since fetches to L1 wait for each other (on a Zen 4 a third slower).
+// Prefetches the line of memory at p + kAhead. A page ahead, since the hardware's own prefetching ends with the page;
+// to L2, since prefetches to L1 wait for each other (on a Zen 4 a third slower).
 constexpr int64_t kAhead = 1024;
 HWY_INLINE void FetchAhead(const float* p) {
   __builtin_prefetch(p + kAhead, 0, 2);
@@ -39,7 +40,7 @@ HWY_INLINE void FetchAhead(const float* p, int64_t n) {
   for (int64_t i = 0; i < n; i += 16) FetchAhead(p + i);
 }
 
-// Asks for the rows of pixels under some rows of windows, line by line, before a kernel reads several of them side by
+// Prefetches the rows of pixels under some rows of windows, line by line, before a kernel reads several of them side by
 // side: of rows of many lines it would read two or three streams at a time, which a Zen 4 reads more slowly than one
 // (L2 backward, rows of 224: 36 instead of 43 GB/s). Few rows at a time: they must not fill the queue to L2.
 constexpr int64_t kLongRow = 96;
@@ -114,6 +115,30 @@ HWY_INLINE VLane LoadLanes(const float* p, int64_t n, VLane other) {
   if (HWY_LIKELY(n >= kLanes)) return hn::LoadU(d, p);
   if (n <= 0) return other;
   return hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(n)), LoadPartial(d, p, static_cast<size_t>(n)), other);
+}
+
+// Two vectors straight to memory; by non-temporal stores where that is a whole line, or two.
+template <bool kStream>
+HWY_INLINE void PutWhole(VLane low, VLane high, float* to) {
+  const DLane d;
+  if constexpr (kStream) {
+    hn::Stream(low, d, to), hn::Stream(high, d, to + kLanes);
+  } else {
+    hn::StoreU(low, d, to), hn::StoreU(high, d, to + kLanes);
+  }
+}
+// The end of a row, n < 2 * kLanes.
+template <bool kStream>
+HWY_INLINE void PutEnd(VLane low, VLane high, float* to, int64_t n) {
+  const DLane d;
+  if (kStream && n == kLanes) {
+    hn::Stream(low, d, to);
+  } else if (n >= kLanes) {
+    hn::StoreU(low, d, to);
+    if (n > kLanes) StorePartial(d, high, to + kLanes, static_cast<size_t>(n - kLanes));
+  } else {
+    StorePartial(d, low, to, static_cast<size_t>(n));
+  }
 }
 
 // For maxima: no pixel.

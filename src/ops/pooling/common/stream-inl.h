@@ -1,7 +1,7 @@
 // Puts a run of pixels that follow each other in memory together in a register, whatever the length of its pieces.
 //
-// Every vector that leaves is aligned and whole, around the caches if asked: rows of 14 or 28 pixels would otherwise be
-// stores across cache lines, or a way through a buffer whose loads wait for several stores. It costs two permutations a
+// Every vector that leaves is aligned and whole, a non-temporal store if asked: rows of 14 or 28 pixels would otherwise
+// be stores across cache lines, or pass a buffer whose loads wait for several stores. It costs two permutations a
 // piece. Nothing outside the appended pixels is written. Loops work on a copy of their own: then it is
 // registers.
 

@@ -38,8 +38,8 @@ void pooling_in_pieces(const PoolingForward& call, ConvertPieces pieces, Range p
 void pooling_in_pieces(const PoolingBackward& call, ConvertPieces pieces, Range planes, Span rows,
                        PoolingKernel<PoolingBackward> kernel) noexcept;
 
-// n pixels of 16-bit floats that follow each other, from row y of a plane on. stream: whole lines around the caches;
-// then pooling_finish_runs() must follow.
+// n pixels of 16-bit floats that follow each other, from row y of a plane on. stream: whole lines by non-temporal
+// stores; then pooling_finish_runs() must follow.
 void pooling_load_run(const Planes& planes, const void* plane, int64_t y, int64_t n, float* to) noexcept;
 void pooling_store_run(const Planes& planes, void* plane, int64_t y, int64_t n, const float* from,
                        bool stream) noexcept;

@@ -1,8 +1,8 @@
 // Runs of 16-bit floats between memory and buffers of f32 in L1.
 //
-// Reading asks for memory a page ahead, as the kernels of f32 do. Writing goes in whole cache lines, around the caches
+// Reading prefetches a page ahead, as the kernels of f32 do. Writing goes in whole cache lines, by non-temporal stores
 // if asked; the elements before the first line and after the last one are ordinary stores. Exactly n elements are read
-// and written, to the bits of src/core/half.h.
+// and written, bit-identical to src/core/half.h.
 
 #include "src/ops/pooling/convert/pieces.h"
 #undef HWY_TARGET_INCLUDE

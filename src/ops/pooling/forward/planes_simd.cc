@@ -13,8 +13,8 @@
 
 #include "src/ops/pooling/common/lanes-inl.h"
 #include "src/ops/pooling/common/windows-inl.h"
-#include "src/ops/pooling/common/writer-inl.h"
 #include "src/simd/dispatch.h"
+#include "src/simd/line_writer-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
@@ -76,16 +76,16 @@ struct ForwardWriters {
       narrow.Commit(n);
     }
   }
-  RowWriter<float> y;
-  RowWriter<uint64_t> wide;
-  RowWriter<uint32_t> narrow;
+  LineWriter<float> y;
+  LineWriter<uint64_t> wide;
+  LineWriter<uint32_t> narrow;
 };
 
 // Positions of a block of windows whose offsets lie one row behind the other. Rows that follow each other in memory are
 // one reservation.
 template <typename T>
 void StreamPositions(const PoolingForward& call, T* plane, Span rows, Span columns, const int32_t* offsets,
-                     RowWriter<T>* writer) {
+                     LineWriter<T>* writer) {
   const PoolingGeometry& g = call.problem.geometry;
   const int64_t n = columns.size(), together = call.index.row == n ? rows.size() : 1;
   for (int64_t wy = rows.begin; wy < rows.end; wy += together) {

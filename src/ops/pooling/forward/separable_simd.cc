@@ -6,11 +6,9 @@
 //   along     tap t of all windows is one load: phase (t dilation) mod s, (t dilation) / s further on
 //
 // So a window costs k_height + k_width operations on a vector instead of their product, at any stride. Columns of the
-// padding are neutral (-inf, or 0 for sums) and take part in all of it. Sums are over columns first, then over the
-// columns' sums. Of equal maxima the first in raster order has the smallest offset, which decides along x.
-//
-// Comparisons would drop a NaN: each row of windows also sums its pixels, which keeps it. Such a row, maxima of -inf
-// (or of no pixel at all) and norms out of the safe range are done again by pooling_window; that is rare.
+// padding are neutral (-inf, or 0 for sums). Sums are over columns first. Of equal maxima the first in raster order has
+// the smallest offset. Comparisons would drop a NaN: each row of windows also sums its pixels, which keeps it. Such a
+// row, maxima of -inf (or of no pixel) and norms out of the safe range are done again by pooling_window.
 
 #include <algorithm>
 
@@ -27,8 +25,8 @@
 #define BNNS_OPS_POOLING_SEPARABLE_PLAN
 namespace bnns {
 
-constexpr int64_t kSpanFloats = 1024;   // pixels under the windows of a chunk
-constexpr int64_t kPhaseFloats = 2048;  // the same taken apart
+constexpr int64_t kSpanFloats = 512;    // pixels under the windows of a chunk
+constexpr int64_t kPhaseFloats = 1024;  // the same taken apart
 constexpr int64_t kMostStride = 256, kVectorFloats = 16;
 constexpr int64_t kMostGap = 40;  // more pixels between windows cost more than one window after the other
 
@@ -258,9 +256,12 @@ void Separable<kFold>::Along(int64_t wy) {
       if constexpr (kKeys) {
         const VI with = hn::Add(hn::LoadU(di, keys + tap_[t] + i), hn::Set(di, dilation * static_cast<int32_t>(t)));
         const M sooner = hn::And(hn::Eq(v, value), hn::RebindMask(d, hn::Lt(with, key)));
-        key = hn::IfThenElse(hn::RebindMask(di, hn::Or(hn::Gt(v, value), sooner)), with, key);
+        const M takes = hn::Or(hn::Gt(v, value), sooner);
+        key = hn::IfThenElse(hn::RebindMask(di, takes), with, key);
+        value = hn::IfThenElse(takes, v, value);  // a 0 keeps the sign of its pixel
+      } else {
+        value = kMax ? Larger(v, value) : hn::Add(value, v);
       }
-      value = kMax ? Larger(v, value) : hn::Add(value, v);
     }
     const V folded = value;
     if constexpr (kFold == PoolingFold::average) {
@@ -324,16 +325,9 @@ void SeparableBlock(const WindowBlock& block) {
 }  // namespace
 
 WindowsFunction ChooseSeparable(PoolingFold fold) {
-  switch (fold) {
-    case PoolingFold::max:
-      return SeparableBlock<PoolingFold::max>;
-    case PoolingFold::arg_max:
-      return SeparableBlock<PoolingFold::arg_max>;
-    case PoolingFold::average:
-      return SeparableBlock<PoolingFold::average>;
-    default:
-      return SeparableBlock<PoolingFold::norm>;
-  }
+  if (fold == PoolingFold::max) return SeparableBlock<PoolingFold::max>;
+  if (fold == PoolingFold::arg_max) return SeparableBlock<PoolingFold::arg_max>;
+  return fold == PoolingFold::average ? SeparableBlock<PoolingFold::average> : SeparableBlock<PoolingFold::norm>;
 }
 
 }  // namespace bnns::HWY_NAMESPACE

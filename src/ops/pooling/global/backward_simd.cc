@@ -15,9 +15,9 @@
 #include <hwy/highway.h>
 
 #include "src/ops/pooling/common/stream-inl.h"
-#include "src/ops/pooling/common/writer-inl.h"
 #include "src/ops/pooling/global/global-inl.h"
 #include "src/simd/dispatch.h"
+#include "src/simd/line_writer-inl.h"
 #include "src/simd/loops-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -77,7 +77,7 @@ class PlaneFiller {
   const int64_t width_;
   const PoolingFunction function_;
   const bool packed_;
-  RowWriter<float> writer_;
+  LineWriter<float> writer_;
   alignas(64) float scratch_[kChunk + kWindowSlack];
 };
 

@@ -1,14 +1,14 @@
 // Writes runs of elements that follow each other in memory through a small buffer in L1.
 //
 // Kernels fill the buffer with whole vectors, whatever the length of a row; full cache lines leave it as aligned
-// vectors, around the caches if asked (non-temporal stores need whole lines: anything else would be slower than an
-// ordinary store). Nothing outside the committed elements is written.
+// vectors, by non-temporal stores if asked (these need whole lines: anything else would be slower than an ordinary
+// store). Nothing outside the committed elements is written.
 
-#if defined(BNNS_OPS_POOLING_WRITER_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef BNNS_OPS_POOLING_WRITER_INL_H_
-#undef BNNS_OPS_POOLING_WRITER_INL_H_
+#if defined(BNNS_SIMD_LINE_WRITER_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef BNNS_SIMD_LINE_WRITER_INL_H_
+#undef BNNS_SIMD_LINE_WRITER_INL_H_
 #else
-#define BNNS_OPS_POOLING_WRITER_INL_H_
+#define BNNS_SIMD_LINE_WRITER_INL_H_
 #endif
 
 #include <hwy/cache_control.h>
@@ -18,38 +18,12 @@
 #include <cstdint>
 #include <cstring>
 
-#include "src/ops/pooling/common/lanes-inl.h"
-
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Two vectors straight to memory; around the caches where that is a whole line, or two.
-template <bool kStream>
-HWY_INLINE void PutWhole(VLane low, VLane high, float* to) {
-  const DLane d;
-  if constexpr (kStream) {
-    hn::Stream(low, d, to), hn::Stream(high, d, to + kLanes);
-  } else {
-    hn::StoreU(low, d, to), hn::StoreU(high, d, to + kLanes);
-  }
-}
-// The end of a row, n < 2 * kLanes.
-template <bool kStream>
-HWY_INLINE void PutEnd(VLane low, VLane high, float* to, int64_t n) {
-  const DLane d;
-  if (kStream && n == kLanes) {
-    hn::Stream(low, d, to);
-  } else if (n >= kLanes) {
-    hn::StoreU(low, d, to);
-    if (n > kLanes) StorePartial(d, high, to + kLanes, static_cast<size_t>(n - kLanes));
-  } else {
-    StorePartial(d, low, to, static_cast<size_t>(n));
-  }
-}
-
 template <typename T>
-class RowWriter {
+class LineWriter {
  public:
   static constexpr size_t kLine = 64 / sizeof(T);
   static constexpr size_t kSlack = 2 * kLine;            // elements that may be written past a reservation
@@ -58,7 +32,7 @@ class RowWriter {
   // Lines leave from 1 KiB on: in long bursts the stores would wait for memory, and then memory for the next burst.
   static constexpr size_t kFull = 1024 / sizeof(T);
 
-  explicit RowWriter(bool stream) : stream_(stream) {}
+  explicit LineWriter(bool stream) : stream_(stream) {}
 
   // Space for n elements that belong at `to`.
   HWY_INLINE T* Reserve(T* to, size_t n) {
@@ -114,4 +88,4 @@ class RowWriter {
 }  // namespace bnns::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // BNNS_OPS_POOLING_WRITER_INL_H_
+#endif  // BNNS_SIMD_LINE_WRITER_INL_H_
