@@ -131,8 +131,8 @@ enum {
 /// threads, such as "convolution/winograd/gather": the path of its file in the sources, and the name that a line of
 /// BNNS_VERBOSE=1 has. A filter that has only one algorithm returns its operator, such as "loss"; the line then has the
 /// operator and what it is made of ("matmul+gemm/tiles"). Of a fused filter it is the algorithm of its first layer; the
-/// line has those of both. A backward call's line has the algorithms of all gradients it computed. NULL, with a reason,
-/// if `filter` is no filter or `pass` none of the three.
+/// line has those of both. Of max pooling it is that of calls without indices. A backward call's line has the
+/// algorithms of all gradients it computed. NULL, with a reason, if `filter` is no filter or `pass` none of the three.
 ///
 /// BNNS_SKIP of the environment, names divided by commas, leaves algorithms out: the next one that accepts the problem
 /// runs. The name of a folder ("convolution/winograd") stands for all that is in it. The last resort of an operator is

@@ -92,7 +92,9 @@ TEST(Verbose, EveryCallHasALineWithItsAlgorithm) {
         expect_fields(line);
         if (line.action == "create") continue;
         ++applied;
-        if (filter) expect_named(line, filter);
+        // BNNSExtImplementation is about calls without indices; this one has them.
+        const bool indexed = layer->name.find("indexed") != std::string::npos;
+        if (filter && !indexed) expect_named(line, filter);
         operators.insert(line.problem.substr(0, line.problem.find(' ')));
       }
       EXPECT_GE(applied, 1u) << layer->name << ", " << call.name << " has no line";

@@ -48,7 +48,9 @@ SinkParts ConvolutionFilter::sink_parts(size_t batch) const {
   y.sink = &some;
   const PatchMap p = map(problem_.transposed, batch, {&problem_.x}, y);
   const MapImplementation& entry = find_map(p);
-  return entry.sink_parts ? entry.sink_parts(p) : SinkParts{};
+  SinkParts parts = entry.sink_parts ? entry.sink_parts(p) : SinkParts{};
+  parts.implementation = entry.name;
+  return parts;
 }
 
 void ConvolutionFilter::forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride,

@@ -1,5 +1,7 @@
 #include "src/ops/fused/fused.h"
 
+#include <algorithm>
+
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
 
@@ -124,6 +126,10 @@ FusedFilter::FusedFilter(const Options& options, const FusedProblem& problem)
 }
 
 const char* FusedFilter::implementation(BNNSExtPass pass, size_t batch) const {
+  if (convolution_ && pass == BNNSExtPassForward) {  // handing blocks over leaves some algorithms out
+    const SinkParts parts = convolution_->sink_parts(std::max<size_t>(batch, 1));
+    if (parts.pixels != 0) return parts.implementation;
+  }
   return convolution_       ? convolution_->implementation(pass, batch)
          : fully_connected_ ? fully_connected_->implementation(pass, batch)
                             : arithmetic_->implementation(pass, batch);

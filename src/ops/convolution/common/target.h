@@ -28,6 +28,7 @@ struct BlockSink {
 // each kind may be smaller). pixels 0: blocks are not runs of pixels, there is no sink for this map.
 struct SinkParts {
   size_t samples = 1, pixels = 0;
+  const char* implementation = nullptr;  // the algorithm that feeds the sink
 };
 
 // Where results go: samples of a CHW image, with bias and activation, or a gradient to overwrite or add to.
