@@ -148,7 +148,7 @@ BNNS_TARGET __attribute__((noinline)) void tile(const TileArgs& t, Prefetcher& p
 
 // The first tile of rows against a panel that lies in memory as rows of bf16: pairs of rows are interleaved as they are
 // read, and left packed for the other tiles. Two permutations and two stores beside 28 products, whose time also hides
-// the way from memory.
+// the latency of memory.
 template <size_t kRows>
 BNNS_TARGET __attribute__((noinline)) void copy_tile(const TileArgs& t, float* copy, const uint16_t* low_row,
                                                      ptrdiff_t row_stride, bool odd) {

@@ -67,17 +67,17 @@ MatrixOperand::MatrixOperand(const Tensor& matrix, size_t row_axis)
   staged_depth_stride_ = rows_fastest ? static_cast<ptrdiff_t>(matrix.size[row_axis]) : 1;
 }
 
-void MatrixOperand::prepare(float* room, size_t n_threads) {
+void MatrixOperand::prepare(float* scratch, size_t n_threads) {
   if (!staged_) return;
   const Elements elements(*tensor_);
   const size_t pieces = div_up(columns_, kBlock);
   parallel_for(rows_ * pieces, threads_for(n_threads, rows_ * pieces, staged_ * sizeof(float)), [&](size_t i, size_t) {
     const size_t row = i / pieces, first = i % pieces * kBlock, n = std::min(kBlock, columns_ - first);
-    float* to = room + row * columns_ + first;
+    float* to = scratch + row * columns_ + first;
     const float* values = elements.read(element_at(base_, tensor_->type, row * base_stride_), first, n, to);
     if (values != to) std::memcpy(to, values, n * sizeof(float));
   });
-  lens_ = strided_lens(room, FloatType::f32, staged_row_stride_, staged_depth_stride_);
+  lens_ = strided_lens(scratch, FloatType::f32, staged_row_stride_, staged_depth_stride_);
 }
 
 MatrixResult::MatrixResult(const Tensor& sample, void* base, size_t batch, size_t stride)

@@ -22,8 +22,8 @@ class MatrixOperand {
   MatrixOperand(const Tensor& matrix, size_t row_axis);
 
   size_t scratch_floats() const { return staged_; }
-  // Converts into room where that is needed. The lens is valid after this.
-  void prepare(float* room, size_t n_threads);
+  // Converts into `scratch` where that is needed. The lens is valid after this.
+  void prepare(float* scratch, size_t n_threads);
   const Lens& lens() const { return lens_; }
   // The same before prepare(), without data.
   Lens shape() const {

@@ -1,5 +1,5 @@
 // Packing of plain matrices: element (r, k) at data[r * row_stride + k * depth_stride], f32, f16 or bf16, into panels
-// of `tile` rows, f32 (pack.h). Three ways:
+// of `tile` rows, f32 (pack.h). Three algorithms:
 //   rows contiguous    whole vectors are copied
 //   depth contiguous   lanes x lanes blocks are transposed in registers; whole cache lines are read, because rows a
 //   power

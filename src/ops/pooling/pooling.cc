@@ -68,7 +68,7 @@ PoolingAxis make_axis(size_t in, size_t out, size_t kernel, size_t stride, size_
         static_cast<long long>(axis.stride));
   }
   const int64_t left_over = padded - (axis.out - 1) * axis.stride - (axis.kernel - 1) * axis.dilation - 1;
-  *unread = left_over >= axis.stride ? static_cast<size_t>(left_over) : 0;  // room for another window
+  *unread = left_over >= axis.stride ? static_cast<size_t>(left_over) : 0;  // another window would fit
   if (axis.out == 1) axis.stride = 1;  // one window: the step to the next does not matter
   if (!count_padding) axis.counted = {0, axis.in};
   return axis;

@@ -169,7 +169,7 @@ HWY_INLINE void AskRows(const float* row, ptrdiff_t stride) {
   for (size_t r = 0; r < kRows; ++r, row += stride) __builtin_prefetch(row);
 }
 
-// Rows of one vector: its masks serve all planes. Where they are written, asking ahead gains nothing.
+// Rows of one vector: its masks serve all planes. Where they are written, prefetching gains nothing.
 template <class Tag, int kStep, class Work>
 HWY_NOINLINE void NarrowPlanes(const DepthwiseWindow& s, size_t planes, Range rows, size_t pixels, Work work) {
   const Tag d;
