@@ -69,8 +69,8 @@ void store_transposed(const TransposedSums& sums, bool accumulate, float* to, si
 //   A: a[i * a_tile_stride + (s * 32 + r) * 16 + p]      row r of tile i, 32 rows a tile
 //   B: b[at + offsets[s] + p * b_stride + j]             column j of the line that begins at `at`
 // and c[(32 i + r) * c_stride + to + j] = or += the sum over steps. Lines: `samples` times `lines` of `columns` each,
-// at and to growing by the strides named so. Rows and columns are computed 16 at a time: all three are long enough for that,
-// and what stands there is arbitrary.
+// at and to growing by the strides named so. Rows and columns are computed 16 at a time: all three are long enough for
+// that, and what stands there is arbitrary.
 struct PairSteps {
   size_t rows = 0, steps = 0, pairs = 16;
   const float *a = nullptr, *b = nullptr;
