@@ -47,9 +47,11 @@ include(BnnsCuda)        # BNNS_CUDA, BNNS_HAVE_CUDA
 # Flags shared by everything we compile. No -ffast-math: NaN, infinities and signed zeros are part of the contract.
 # -ffp-contract=off keeps gcc and clang, and the kernel bodies and tails, at the same bits; kernels ask for FMA by name.
 add_library(bnns_flags INTERFACE)
-target_compile_options(bnns_flags INTERFACE -Wall -Wextra -Wpedantic -ffp-contract=off)
+# The host compiler's alone: nvcc takes none of them.
+set(bnns_host "$<COMPILE_LANGUAGE:C,CXX>")
+target_compile_options(bnns_flags INTERFACE "$<${bnns_host}:-Wall;-Wextra;-Wpedantic;-ffp-contract=off>")
 if(BNNS_WERROR)
-  target_compile_options(bnns_flags INTERFACE -Werror)
+  target_compile_options(bnns_flags INTERFACE "$<${bnns_host}:-Werror>")
 endif()
 if(BNNS_SANITIZE)
   # Test programs (property BNNS_TEST) go without UndefinedBehaviorSanitizer: it checks the library, and doubles the time
@@ -73,7 +75,7 @@ target_include_directories(bnns_simd_flags SYSTEM INTERFACE ${BNNS_HIGHWAY_INCLU
 set(BNNS_X86 OFF)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(BNNS_X86 ON)
-  target_compile_options(bnns_simd_flags INTERFACE -march=x86-64-v2)
+  target_compile_options(bnns_simd_flags INTERFACE "$<${bnns_host}:-march=x86-64-v2>")
   target_compile_definitions(bnns_simd_flags INTERFACE HWY_DISABLE_PCLMUL_AES
     "HWY_DISABLED_TARGETS=(~(HWY_SSE4|HWY_AVX2|HWY_AVX3))")
 endif()
