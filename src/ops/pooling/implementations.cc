@@ -52,13 +52,17 @@ const WindowsImplementation kPoolingWindows[3] = {
     {kPoolingForward[4].name, "anything", accepts_all, one_by_one},
 };
 
-const PoolingImplementation<PoolingBackward> kPoolingBackward[10] = {
+const PoolingImplementation<PoolingBackward> kPoolingBackward[11] = {
     {"pooling/global/backward",
      "one window that is the plane: a fill; of planes up to 512 pixels, of a vector of planes at once", accepts_global,
      pooling_global_backward, false, false},
     {"pooling/backward/narrow_2x2",
      "2 x 2 small windows, packed f32, a row of windows is one vector; indices in their windows", accepts_narrow_2x2,
      pooling_backward_narrow_2x2, true, false},
+    {"pooling/backward/narrow_max_3x3s2",
+     "Max, 3 x 3 small windows with stride 2, packed f32, a row of pixels is up to four vectors; indices in their "
+     "windows",
+     accepts_narrow_max_3x3s2, pooling_backward_narrow_max_3x3s2, true, false},
     {"pooling/backward/narrow_3x3",
      "3 x 3 small windows with stride 1, packed f32, a row is one vector; indices in their windows", accepts_narrow_3x3,
      pooling_backward_narrow_3x3, true, false},

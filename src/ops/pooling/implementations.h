@@ -25,7 +25,7 @@ struct PoolingImplementation {
 inline constexpr const char* kConvertName = "pooling/convert/pieces";
 
 extern const PoolingImplementation<PoolingForward> kPoolingForward[5];
-extern const PoolingImplementation<PoolingBackward> kPoolingBackward[10];
+extern const PoolingImplementation<PoolingBackward> kPoolingBackward[11];
 extern const PoolingImplementation<PoolingForward> kUnmaxForward[1];
 extern const PoolingImplementation<PoolingBackward> kUnmaxBackward[1];
 

@@ -98,6 +98,19 @@ HWY_INLINE VI Number(int64_t n) {
   return hn::Set(DI(), static_cast<int32_t>(n));
 }
 
+// Positions of up to n windows from memory, 0 past them. kWords: an index's.
+template <int kWords>
+HWY_INLINE VI LoadPositions(const int32_t* words, int64_t n) {
+  const DI di;
+  const auto load = [&](int64_t at) HWY_ATTR {
+    const int64_t left = kWords * n - at;
+    if (HWY_LIKELY(left >= kLanes)) return hn::LoadU(di, words + at);
+    return left > 0 ? LoadPartial(di, words + at, static_cast<size_t>(left)) : hn::Zero(di);
+  };
+  if constexpr (kWords == 1) return load(0);
+  return hn::ConcatEven(di, load(kLanes), load(0));  // little-endian
+}
+
 // The norms of a row of windows from their sums of squares, which are again made in double where they are not in the
 // range of f32.
 HWY_MAYBE_UNUSED HWY_NOINLINE V NormsOneByOne(const Plane& p, int64_t wy) {

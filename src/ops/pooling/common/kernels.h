@@ -234,11 +234,13 @@ bool accepts_row_windows(const PoolingForward& call) noexcept;
 bool accepts_separable(const PoolingForward& call) noexcept;
 void pooling_forward_windows(const PoolingForward& call, Range planes, Span rows) noexcept;
 
-// dx of planes of packed f32 whose rows are one or two vectors.
+// dx of planes of packed f32 whose rows are one to four vectors.
 bool accepts_narrow_2x2(const PoolingBackward& call) noexcept;
 void pooling_backward_narrow_2x2(const PoolingBackward& call, Range planes, Span rows) noexcept;
 bool accepts_narrow_3x3(const PoolingBackward& call) noexcept;
 void pooling_backward_narrow_3x3(const PoolingBackward& call, Range planes, Span rows) noexcept;
+bool accepts_narrow_max_3x3s2(const PoolingBackward& call) noexcept;
+void pooling_backward_narrow_max_3x3s2(const PoolingBackward& call, Range planes, Span rows) noexcept;
 
 // dx of Average and L2Norm: from registers for small windows, else gathered from rows of windows.
 bool accepts_small_sums(const PoolingBackward& call) noexcept;
