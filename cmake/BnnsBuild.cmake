@@ -66,9 +66,6 @@ if(BNNS_SANITIZE)
   endforeach()
   target_compile_options(bnns_flags INTERFACE -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(bnns_flags INTERFACE -fsanitize=${BNNS_SANITIZE})
-  # Highway's headers have assertions where a sanitizer is on, which end in a function of its library.
-  find_library(BNNS_HIGHWAY hwy REQUIRED)
-  target_link_libraries(bnns_flags INTERFACE ${BNNS_HIGHWAY})
 endif()
 
 # Highway compiles each *_simd.cc once per target. x86-64-v2 makes SSE4 the baseline, so three bodies exist on x86. The
