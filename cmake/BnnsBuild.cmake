@@ -113,10 +113,7 @@ function(bnns_add_public_library name objects exports)
   if(BNNS_SHARED)
     add_library(${name} SHARED ${objects})
     target_link_libraries(${name} PRIVATE bnns_flags)
-    target_link_options(${name} PRIVATE -Wl,--as-needed -Wl,--version-script=${exports})
-    if(NOT BNNS_SANITIZE)   # clang has the sanitizers' runtime in programs alone
-      target_link_options(${name} PRIVATE -Wl,--no-undefined -Wl,-z,defs)
-    endif()
+    target_link_options(${name} PRIVATE -Wl,--no-undefined -Wl,-z,defs -Wl,--as-needed -Wl,--version-script=${exports})
     set_target_properties(${name} PROPERTIES LINK_DEPENDS ${exports} VERSION ${PROJECT_VERSION} SOVERSION 0)
   else()
     # Without groups: they keep the names of symbols made local, and the linker drops all but one group of a name. What
