@@ -53,7 +53,7 @@ constexpr size_t kSumBlock = 512;
 double sum(Sum what, const float* a, const float* b, float s, size_t n) noexcept;
 double sum(Sum what, const double* a, const double* b, double s, size_t n) noexcept;
 
-// The largest of a, -a or |a|; NaN is passed over. `least` where there is none.
+// The largest or smallest of a, or the largest of |a|; NaN is passed over. Of nothing: -infinity, infinity, 0.
 enum class Extreme : int { largest, smallest, magnitude };
 float extreme(Extreme what, const float* a, size_t n) noexcept;
 double extreme(Extreme what, const double* a, size_t n) noexcept;

@@ -12,20 +12,21 @@
 namespace bnns::veclib {
 namespace {
 
-// The extreme value and the first element that has it: the block that raises the extreme is searched for it once.
+// The extreme value and, where `index` is wanted, the first element that has it: a block that raises the extreme is
+// searched for it.
 template <class T>
-T extreme_of(Extreme what, const T* a, Stride ia, size_t n, size_t* index) noexcept {
+T extreme_of(Extreme what, const T* a, Stride ia, size_t n, size_t* index = nullptr) noexcept {
   constexpr T kInfinity = std::numeric_limits<T>::infinity();
   T copy[kBlock];
   T best = what == Extreme::largest ? -kInfinity : what == Extreme::smallest ? kInfinity : T(0);
-  *index = 0;
+  if (index) *index = 0;
   for (size_t i = 0; i < n; i += kBlock) {
     const size_t count = std::min(kBlock, n - i);
     const T* block = dense(a + static_cast<Stride>(i) * ia, ia, count, copy);
     const T value = extreme(what, block, count);
     if (what == Extreme::smallest ? value < best : value > best) {
       best = value;
-      if (what != Extreme::magnitude) *index = i + static_cast<size_t>(std::find(block, block + count, value) - block);
+      if (index) *index = i + static_cast<size_t>(std::find(block, block + count, value) - block);
     }
   }
   return best;
@@ -87,28 +88,22 @@ using namespace bnns::veclib;
 extern "C" {
 
 void vDSP_maxv(const float* a, vDSP_Stride ia, float* c, vDSP_Length n) noexcept {
-  size_t index;
-  *c = extreme_of(Extreme::largest, a, ia, n, &index);
+  *c = extreme_of(Extreme::largest, a, ia, n);
 }
 void vDSP_maxvD(const double* a, vDSP_Stride ia, double* c, vDSP_Length n) noexcept {
-  size_t index;
-  *c = extreme_of(Extreme::largest, a, ia, n, &index);
+  *c = extreme_of(Extreme::largest, a, ia, n);
 }
 void vDSP_minv(const float* a, vDSP_Stride ia, float* c, vDSP_Length n) noexcept {
-  size_t index;
-  *c = extreme_of(Extreme::smallest, a, ia, n, &index);
+  *c = extreme_of(Extreme::smallest, a, ia, n);
 }
 void vDSP_minvD(const double* a, vDSP_Stride ia, double* c, vDSP_Length n) noexcept {
-  size_t index;
-  *c = extreme_of(Extreme::smallest, a, ia, n, &index);
+  *c = extreme_of(Extreme::smallest, a, ia, n);
 }
 void vDSP_maxmgv(const float* a, vDSP_Stride ia, float* c, vDSP_Length n) noexcept {
-  size_t index;
-  *c = extreme_of(Extreme::magnitude, a, ia, n, &index);
+  *c = extreme_of(Extreme::magnitude, a, ia, n);
 }
 void vDSP_maxmgvD(const double* a, vDSP_Stride ia, double* c, vDSP_Length n) noexcept {
-  size_t index;
-  *c = extreme_of(Extreme::magnitude, a, ia, n, &index);
+  *c = extreme_of(Extreme::magnitude, a, ia, n);
 }
 void vDSP_maxvi(const float* a, vDSP_Stride ia, float* c, vDSP_Length* i, vDSP_Length n) noexcept {
   size_t index;
