@@ -18,6 +18,7 @@
 #include "src/core/parallel.h"
 #include "src/engine/copy/copy.h"
 #include "src/tensor/elements.h"
+#include "src/tensor/with_integer.h"
 
 namespace bnns {
 namespace {
@@ -193,29 +194,6 @@ void store_integers(void* base, ptrdiff_t at, ptrdiff_t stride, size_t n, const 
   constexpr int64_t high = sizeof(T) == 8 ? INT64_MAX : static_cast<int64_t>(std::numeric_limits<T>::max());
   for (size_t i = 0; i < n; ++i)
     to[static_cast<ptrdiff_t>(i) * stride] = static_cast<T>(std::clamp(values[i], low, high));
-}
-
-// f(T{}) with the C++ type of a whole-byte integer type.
-template <class F>
-void with_integer(BNNSDataType type, F&& f) {
-  switch (type) {
-    case BNNSDataTypeInt8:
-      return f(int8_t{});
-    case BNNSDataTypeInt16:
-      return f(int16_t{});
-    case BNNSDataTypeInt32:
-      return f(int32_t{});
-    case BNNSDataTypeInt64:
-      return f(int64_t{});
-    case BNNSDataTypeUInt8:
-      return f(uint8_t{});
-    case BNNSDataTypeUInt16:
-      return f(uint16_t{});
-    case BNNSDataTypeUInt32:
-      return f(uint32_t{});
-    default:
-      return f(uint64_t{});
-  }
 }
 
 void copy_integers(const CopyProblem& p, size_t n_threads) {

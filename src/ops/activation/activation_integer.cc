@@ -10,36 +10,12 @@
 
 #include "src/ops/activation/activation_filter.h"
 #include "src/ops/activation/activation_tasks.h"
+#include "src/tensor/with_integer.h"
 
 namespace bnns {
 namespace {
 
 __extension__ typedef __int128 Int128;
-
-// Calls f with a value of the C type behind an integer data type.
-template <class F>
-void with_integer(BNNSDataType type, F&& f) {
-  switch (type) {
-    case BNNSDataTypeInt8:
-      return f(int8_t{});
-    case BNNSDataTypeInt16:
-      return f(int16_t{});
-    case BNNSDataTypeInt32:
-      return f(int32_t{});
-    case BNNSDataTypeInt64:
-      return f(int64_t{});
-    case BNNSDataTypeUInt8:
-      return f(uint8_t{});
-    case BNNSDataTypeUInt16:
-      return f(uint16_t{});
-    case BNNSDataTypeUInt32:
-      return f(uint32_t{});
-    case BNNSDataTypeUInt64:
-      return f(uint64_t{});
-    default:
-      return;
-  }
-}
 
 template <class T, class Wide>
 void load(const BatchElements& x, size_t first, size_t n, Wide* to) {
