@@ -133,7 +133,7 @@ TEST(PoolingStage, SpecialNumbers) {
   });
 }
 
-// Large enough to be written around the caches, from addresses that are no beginning of a line.
+// Large enough for non-temporal stores, from addresses that are not the beginning of a line.
 TEST(PoolingStage, LargeTensors) {
   for (const PoolShape& s : {square(3, 200, 2, 2), square(3, 203, 3, 2, 1), square(60, 44, 3, 1, 1)}) {
     const size_t N = 2200000 / s.large() + 1;
