@@ -11,6 +11,8 @@
 #include <new>
 #include <utility>
 
+#include "src/core/float_mode.h"
+
 namespace bnns {
 
 enum class ErrorKind { invalid, unsupported, out_of_memory };
@@ -46,10 +48,12 @@ void report_out_of_memory(const char* function) noexcept;
 const char* last_error() noexcept;
 void clear_last_error() noexcept;
 
-// Runs body() and returns its value; any refusal is reported under the entry point's name and becomes `fallback`.
+// Runs body() in the library's floating-point mode and returns its value; any refusal is reported under the entry
+// point's name, in the caller's mode, and becomes `fallback`.
 template <class Result, class Body>
 Result guarded(const char* function, Result fallback, Body&& body) noexcept {
   try {
+    const FloatMode mode;
     return std::forward<Body>(body)();
   } catch (const Error& error) {
     report(function, error);
@@ -63,6 +67,7 @@ Result guarded(const char* function, Result fallback, Body&& body) noexcept {
 template <class Body>
 int guarded_status(const char* function, Body&& body) noexcept {
   try {
+    const FloatMode mode;
     std::forward<Body>(body)();
     return 0;
   } catch (const Error& error) {

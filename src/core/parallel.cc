@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "src/core/float_mode.h"
 #include "src/core/log.h"
 #include "src/core/process/blocked_signals.h"
 #include "src/core/process/cgroup.h"
@@ -105,7 +106,7 @@ class Pool {
       shares_[i].end = share.end;
     }
     running_.store(helpers, std::memory_order_relaxed);
-    for (size_t i = 0; i < helpers; ++i) call(workers_[i]);
+    call(helpers);
     work(0);
     for (int spin = 0; running_.load(std::memory_order_acquire) != 0; ++spin) {
       spin < kSpins ? cpu_relax() : static_cast<void>(sched_yield());
@@ -120,7 +121,7 @@ class Pool {
   bool stop() noexcept {
     if (busy_.exchange(true, std::memory_order_acquire)) return false;
     stopping_.store(true, std::memory_order_relaxed);
-    for (size_t i = 0; i < worker_count_; ++i) call(workers_[i]);
+    call(worker_count_);
     for (size_t i = 0; i < worker_count_; ++i) pthread_join(workers_[i].thread, nullptr);
     return true;
   }
@@ -138,19 +139,25 @@ class Pool {
   // training step.
   static constexpr int kSpins = 4000;
 
-  static void call(Worker& worker) noexcept {
-    if (worker.asleep.load(std::memory_order_relaxed)) {
-      worker.placement.keep_away_from_caller(worker.thread);
+  // All tickets first: workers that spin begin before the first system call.
+  void call(size_t helpers) noexcept {
+    for (size_t i = 0; i < helpers; ++i) workers_[i].ticket.fetch_add(1, std::memory_order_seq_cst);
+    for (size_t i = 0; i < helpers; ++i) {
+      if (!workers_[i].asleep.load(std::memory_order_seq_cst)) continue;
+      workers_[i].placement.keep_away_from_caller(workers_[i].thread);
+      futex_wake(&workers_[i].ticket);
     }
-    worker.ticket.fetch_add(1, std::memory_order_seq_cst);
-    if (worker.asleep.load(std::memory_order_seq_cst)) futex_wake(&worker.ticket);
   }
 
-  // First the thread's own share, then what others have left of theirs: cores are not equally fast.
+  // First the thread's own share, then what others have left of theirs: cores are not equally fast. A share is looked
+  // at before a task is taken: threads that only read a line do not take it from each other.
   void work(size_t slot) noexcept {
     for (size_t i = 0; i < job_.threads; ++i) {
-      Share& share = shares_[(slot + i) % job_.threads];
-      for (size_t task; (task = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;) {
+      const size_t other = slot + i;
+      Share& share = shares_[other < job_.threads ? other : other - job_.threads];
+      while (share.next.load(std::memory_order_relaxed) < share.end) {
+        const size_t task = share.next.fetch_add(1, std::memory_order_relaxed);
+        if (task >= share.end) break;
         job_.function(job_.context, task, slot);
       }
     }
@@ -174,6 +181,7 @@ class Pool {
   }
 
   void loop(size_t slot) noexcept {
+    const FloatMode mode;  // as in guarded(): the same bits, whoever runs a task
     Worker& self = workers_[slot];
     for (uint32_t seen = 0;; ++seen) {
       for (int spin = 0; self.ticket.load(std::memory_order_acquire) == seen && spin < kSpins; ++spin) cpu_relax();

@@ -4,6 +4,7 @@
 
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 
@@ -52,6 +53,7 @@ BatchPair backward_pair(const BackwardCall& call, const Tensor& x, const Tensor&
   if (!call.in_delta) return pair;
   pair.to = resolve_delta_view(call.in_delta, x, op, "in_delta");
   check_plain(pair.to, op, "in_delta");
+  check_distinct(pair.to, op, "in_delta");
   pair.to_stride = output_batch_stride(call.in_delta_stride, call.batch, pair.to, op, "in_delta_stride");
   check_disjoint(pair.to.data, batch_bytes(call.batch, pair.to_stride, pair.to, op, "in_delta_stride"), "in_delta",
                  pair.from.data, batch_bytes(call.batch, pair.from_stride, pair.from, op, "out_delta_stride"),

@@ -126,19 +126,14 @@ Tensor resolve(const BNNSNDArrayDescriptor& d, const char* op, const char* field
     resolve_pack32(&t, d, op, field);
   } else {
     t.dense = true;
-    size_t last = 0, previous = 0, contiguous = 1, default_stride = 1;
+    size_t last = 0, contiguous = 1, default_stride = 1;
     for (size_t j = 0; j < t.rank; ++j) {
       const size_t k = axis_at(d.layout, t.rank, j);
       const size_t stride = d.stride[j] ? d.stride[j] : default_stride;
-      if (stride < previous) {
-        fail_invalid("%s: %s.stride[%zu] is %zu, expected at least stride[%zu] = %zu", op, field, j, stride, j - 1,
-                     previous);
-      }
       t.axis[j] = static_cast<uint8_t>(k);
       t.stride[k] = stride;
       if (stride != contiguous && t.size[k] != 1) t.dense = false;
       contiguous *= t.size[k];
-      previous = stride;
       size_t reach;
       too_large |= __builtin_mul_overflow(stride, t.size[k], &default_stride);
       too_large |= __builtin_mul_overflow(stride, t.size[k] - 1, &reach);

@@ -26,9 +26,10 @@ class CgroupThreads : public ::testing::Test {
   }
   void v2(const std::string& group, const std::string& shown = "/") {
     write("/proc/self/cgroup", "0::" + group + "\n");
-    write("/proc/self/mountinfo", std::string(5000, 'x') + " a line that is longer than any buffer\n" +
-                                      "22 1 0:21 / /sys rw,nosuid shared:7 - sysfs sysfs rw\n" + "30 22 0:26 " + shown +
-                                      " /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n");
+    std::string mounts(5000, 'x');
+    mounts += " a line that is longer than any buffer\n22 1 0:21 / /sys rw,nosuid shared:7 - sysfs sysfs rw\n";
+    write("/proc/self/mountinfo",
+          mounts + "30 22 0:26 " + shown + " /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n");
   }
   void v1(const std::string& group, const std::string& shown = "/") {
     write("/proc/self/cgroup", "11:memory:/other\n4:cpu,cpuacct:" + group + "\n1:name=systemd:/x\n0::/not/this\n");

@@ -157,6 +157,30 @@ TEST(Half, VectorBackConversionsEqualScalar) {
   });
 }
 
+template <class T>
+void expect_integers() {
+  std::vector<T> x(300);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(i * 7919);
+  for_each_isa([&](Isa) {
+    for (const size_t n : {0, 1, 7, 16, 33, 300}) {
+      std::vector<float> y(n + 1, -1.0f);
+      integers_to_float(x.data(), y.data(), n, 0.3f, -1.7f);
+      for (size_t i = 0; i < n; ++i) {
+        volatile const float product = 0.3f * static_cast<float>(x[i]);  // rounded before the sum
+        ASSERT_EQ(y[i], product + -1.7f) << i;
+      }
+      ASSERT_EQ(y[n], -1.0f);
+    }
+  });
+}
+
+TEST(Integers, ScaledSpansEqualScalar) {
+  expect_integers<int8_t>();
+  expect_integers<uint8_t>();
+  expect_integers<int16_t>();
+  expect_integers<uint16_t>();
+}
+
 // 2^22 bit patterns by an odd stride, or all of them.
 TEST(Half, VectorForwardConversionsEqualScalar) {
   const uint64_t total = exhaustive() ? uint64_t{1} << 32 : uint64_t{1} << 22;
