@@ -67,6 +67,26 @@ MatrixOperand::MatrixOperand(const Tensor& matrix, size_t row_axis)
   staged_depth_stride_ = rows_fastest ? static_cast<ptrdiff_t>(matrix.size[row_axis]) : 1;
 }
 
+MatrixOperand MatrixOperand::unscaled(const Tensor& matrix, size_t row_axis) {
+  MatrixOperand operand(matrix, row_axis);
+  const bool i8 = matrix.is(BNNSDataTypeInt8);
+  if ((i8 || matrix.is(BNNSDataTypeUInt8)) && matrix.bias == 0) {
+    operand.lens_ =
+        strided_lens(operand.base_, i8 ? FloatType::i8 : FloatType::u8, static_cast<ptrdiff_t>(matrix.stride[row_axis]),
+                     static_cast<ptrdiff_t>(matrix.stride[1 - row_axis]));
+    operand.staged_ = 0;
+    operand.factor_ = matrix.scale;
+  }
+  return operand;
+}
+
+void MatrixOperand::multiply_by(float factor) {
+  if (factor == 1) return;
+  factor_ = factor;
+  staged_ = checked_mul(rows_, columns_, "scratch");
+  staged_row_stride_ = static_cast<ptrdiff_t>(columns_);
+}
+
 void MatrixOperand::prepare(float* scratch, size_t n_threads) {
   if (!staged_) return;
   const Elements elements(*tensor_);
@@ -75,7 +95,11 @@ void MatrixOperand::prepare(float* scratch, size_t n_threads) {
     const size_t row = i / pieces, first = i % pieces * kBlock, n = std::min(kBlock, columns_ - first);
     float* to = scratch + row * columns_ + first;
     const float* values = elements.read(element_at(base_, tensor_->type, row * base_stride_), first, n, to);
-    if (values != to) std::memcpy(to, values, n * sizeof(float));
+    if (factor_ != 1) {
+      for (size_t k = 0; k < n; ++k) to[k] = factor_ * values[k];
+    } else if (values != to) {
+      std::memcpy(to, values, n * sizeof(float));
+    }
   });
   lens_ = strided_lens(scratch, FloatType::f32, staged_row_stride_, staged_depth_stride_);
 }

@@ -20,6 +20,12 @@ class MatrixOperand {
   MatrixOperand(const Tensor& sample, const void* base, size_t batch, size_t stride);
   // A matrix tensor: rows run along size axis `row_axis`, depth along the other one.
   MatrixOperand(const Tensor& matrix, size_t row_axis);
+  // The same of whole numbers of 8 bits without a data_bias, read in place where they are such: the product is then to
+  // be multiplied by factor().
+  static MatrixOperand unscaled(const Tensor& matrix, size_t row_axis);
+  float factor() const { return factor_; }
+  // Samples multiplied by a factor: of the other operand, where that is unscaled.
+  void multiply_by(float factor);
 
   size_t scratch_floats() const { return staged_; }
   // Converts into `scratch` where that is needed. The lens is valid after this.
@@ -35,6 +41,7 @@ class MatrixOperand {
   const Tensor* tensor_ = nullptr;
   const void* base_ = nullptr;
   size_t staged_ = 0, rows_ = 0, columns_ = 0, base_stride_ = 0;
+  float factor_ = 1;
   ptrdiff_t staged_row_stride_ = 0, staged_depth_stride_ = 1;
 };
 

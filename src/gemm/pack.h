@@ -13,9 +13,10 @@
 
 namespace bnns {
 
-enum class FloatType : uint8_t { f32, f16, bf16 };
+// i8, u8: whole numbers as they are stored; a scale is the caller's business.
+enum class FloatType : uint8_t { f32, f16, bf16, i8, u8 };
 inline size_t bytes_of(FloatType type) {
-  return type == FloatType::f32 ? 4 : 2;
+  return type == FloatType::f32 ? 4 : type >= FloatType::i8 ? 1 : 2;
 }
 
 // What a packer writes: groups of `tile` rows, each group a panel

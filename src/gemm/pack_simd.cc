@@ -1,5 +1,5 @@
-// Packing of plain matrices: element (r, k) at data[r * row_stride + k * depth_stride], f32, f16 or bf16, into panels
-// of `tile` rows, f32 (pack.h). Three algorithms:
+// Packing of plain matrices: element (r, k) at data[r * row_stride + k * depth_stride], f32, f16, bf16 or bytes, into
+// panels of `tile` rows, f32 (pack.h). Three algorithms:
 //   rows contiguous    whole vectors are copied
 //   depth contiguous   lanes x lanes blocks are transposed in registers; whole cache lines are read, because rows a
 //   power
@@ -255,14 +255,7 @@ void PackTyped(const Lens& lens, Range rows, Range depth, const PackedBlock& out
 }
 
 void Pack(const Lens& lens, Range rows, Range depth, const PackedBlock& out) {
-  switch (lens.type) {
-    case FloatType::f32:
-      return PackTyped<float>(lens, rows, depth, out);
-    case FloatType::f16:
-      return PackTyped<hwy::float16_t>(lens, rows, depth, out);
-    case FloatType::bf16:
-      return PackTyped<hwy::bfloat16_t>(lens, rows, depth, out);
-  }
+  WithElement(lens.type, [&](auto element) { PackTyped<decltype(element)>(lens, rows, depth, out); });
 }
 
 }  // namespace bnns::HWY_NAMESPACE

@@ -1,4 +1,4 @@
-// The tables of a map: taps by destination, and by source for the transpose.
+// The tables of a map: taps by destination, and which destinations read a source.
 
 #include "src/engine/axis_map/axis_map.h"
 
@@ -8,62 +8,54 @@
 
 namespace bnns {
 
-AxisTable::AxisTable(const Options& options, const Tap* taps, size_t in, size_t out) {
-  size_t count = 0, most = 0;
-  bool moves = true;
-  for (size_t o = 0; o < out; ++o) {
-    count += taps[o].index < 0 ? 0 : taps[o].fraction != 0 ? 2 : 1;
-    moves &= taps[o].fraction == 0;
-  }
-  const char* what = "the taps of an axis";
-  const size_t words =
-      checked_add(checked_add(checked_mul(out, 2, what), in, what), checked_mul(2, count, what) + 2, what);
-  memory_ =
-      Buffer(options, checked_add(checked_mul(words, sizeof(size_t), what), 2 * count * sizeof(float), what), what);
-  size_t* forward_first = memory_.as<size_t>();
-  size_t* backward_first = forward_first + out + 1;
-  size_t* forward_index = backward_first + in + 1;
-  size_t* backward_index = forward_index + count;
-  ptrdiff_t* source = reinterpret_cast<ptrdiff_t*>(backward_index + count);
-  float* forward_weight = reinterpret_cast<float*>(source + out);
-  float* backward_weight = forward_weight + count;
-
-  std::fill_n(backward_first, in + 1, size_t{0});
-  size_t at = 0;
-  for (size_t o = 0; o < out; ++o) {
-    const Tap tap = taps[o];
-    forward_first[o] = at;
-    source[o] = tap.index;
-    for (ptrdiff_t k = 0; k < (tap.index < 0 ? 0 : tap.fraction != 0 ? 2 : 1); ++k) {
-      forward_index[at] = static_cast<size_t>(tap.index + k);
-      forward_weight[at] = k ? tap.fraction : 1 - tap.fraction;
-      ++backward_first[forward_index[at++] + 1];
+AxisTable::AxisTable(const Options& options, size_t in, size_t out, bool linear, const char* op) : in_(in), out_(out) {
+  for (const size_t extent : {in, out}) {
+    if (extent > INT32_MAX) {
+      fail_unsupported("%s: an axis that changes has %zu elements, expected at most %d", op, extent, INT32_MAX);
     }
   }
-  forward_first[out] = at;
-  // Counts become starts; walking the taps by rising o then leaves every list of the transpose in rising order.
-  for (size_t i = 1, start = 0; i <= in; ++i) {
-    most = std::max(most, backward_first[i]);
-    backward_first[i] = start += backward_first[i];
+  const size_t words = out * 2 + in + 1;  // below 2^33
+  memory_ = Buffer(options, words * sizeof(uint32_t), "the taps of an axis");
+  index_ = memory_.as<uint32_t>();
+  first_ = index_ + out;
+  if (linear) {
+    fraction_ = reinterpret_cast<float*>(first_ + in + 1);
+  } else {
+    rows_ = first_ + in + 1;
   }
-  for (size_t o = 0; o < out; ++o) {
-    for (size_t k = forward_first[o]; k < forward_first[o + 1]; ++k) {
-      const size_t to = backward_first[forward_index[k]]++;
-      backward_index[to] = o;
-      backward_weight[to] = forward_weight[k];
-    }
-  }
-  for (size_t i = in; i > 0; --i) backward_first[i] = backward_first[i - 1];
-  backward_first[0] = 0;
+}
 
-  forward_ = {forward_first, forward_index, moves ? nullptr : forward_weight, moves ? size_t{1} : size_t{2}};
-  backward_ = {backward_first, backward_index, moves ? nullptr : backward_weight, most};
-  source_ = source;
-  for (size_t o = 0; o < out;) {
-    size_t end = o + 1;
-    while (end < out && source[o] >= 0 && source[end] == source[end - 1] + 1) ++end;
-    if (source[o] >= 0 && end - o > run_end_ - run_begin_) run_begin_ = o, run_end_ = end;
-    o = end;
+void AxisTable::finish() {
+  std::fill_n(first_, in_ + 1, uint32_t{0});
+  for (size_t o = 0; o < out_; ++o) {
+    if (index_[o] != kNone) ++first_[index_[o] + 1];
+  }
+  for (size_t i = 0; i < in_; ++i) {
+    const size_t before = fraction_ && i > 0 ? first_[i] - (i > 1 ? first_[i - 1] : 0) : 0;
+    most_ = std::max(most_, before + first_[i + 1]);
+    first_[i + 1] += first_[i];
+  }
+  if (rows_) {  // by rising output, so that every list of the transpose rises
+    for (size_t o = 0; o < out_; ++o) {
+      if (index_[o] != kNone) rows_[first_[index_[o]]++] = static_cast<uint32_t>(o);
+    }
+    for (size_t i = in_; i > 0; --i) first_[i] = first_[i - 1];
+    first_[0] = 0;
+  }
+  for (const MapDirection d : {MapDirection::forward, MapDirection::backward}) {
+    const size_t rows = d == MapDirection::forward ? out_ : in_;
+    if (fraction_) continue;
+    const auto source = [&](size_t row) {
+      const Taps t = taps(d, row);
+      return t.end - t.begin == 1 ? this->source(d, row) : kNone;
+    };
+    Run& longest = runs_[d == MapDirection::forward ? 0 : 1];
+    for (size_t o = 0; o < rows;) {
+      size_t end = o + 1;
+      while (end < rows && source(o) != kNone && source(end) == source(end - 1) + 1) ++end;
+      if (source(o) != kNone && end - o > longest.end - longest.begin) longest = {o, end};
+      o = end;
+    }
   }
 }
 

@@ -8,7 +8,7 @@ constexpr size_t kUnitElements = 64;        // longer stretches are rows of thei
 
 }  // namespace
 
-MapPlan make_map_plan(const AxisTables& tables, const BatchPair& pair) {
+MapPlan make_map_plan(const AxisTables& tables, MapDirection direction, const BatchPair& pair) {
   const Tensor &from = pair.from, &to = pair.to;
   MapAxis axes[kMaxRank + 1];
   size_t rank = 0;
@@ -31,6 +31,7 @@ MapPlan make_map_plan(const AxisTables& tables, const BatchPair& pair) {
   append({pair.batch, pair.batch, pair.from_stride, pair.to_stride, nullptr});
 
   MapPlan plan;
+  plan.direction = direction;
   size_t next = 0;
   if (rank > 1 && !axes[0].table && axes[0].from == 1 && axes[0].to == 1 && axes[0].to_extent <= kUnitElements &&
       axes[1].from == axes[0].from_extent && axes[1].to == axes[0].to_extent) {

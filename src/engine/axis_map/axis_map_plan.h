@@ -12,6 +12,7 @@ struct MapAxis {
 };
 
 struct MapPlan {
+  MapDirection direction = MapDirection::forward;
   // A row is `inner` times `unit` consecutive elements that move together (the few channels of NHWC pixels).
   size_t unit = 1;
   MapAxis inner;
@@ -20,7 +21,7 @@ struct MapPlan {
   size_t from_row = 1, to_row = 1;  // elements
 };
 
-MapPlan make_map_plan(const AxisTables& tables, const BatchPair& pair);
+MapPlan make_map_plan(const AxisTables& tables, MapDirection direction, const BatchPair& pair);
 
 // Coordinates of rows of the destination, counted upwards.
 class RowCounter {

@@ -1,12 +1,15 @@
-// Sums of taps. A row of the destination first adds up the rows of the source that the outer axes name, then applies
-// the taps of the inner axis. All sums run in the order of the tables, whatever the number of threads; few terms are
-// added in f32, many in double beyond kSumRows rows or kLongSum taps (the gradient of a tensor that is repeated often).
+// Sums of taps. A row of the destination adds up the rows of the source that the outer axes name, and applies the taps
+// of the inner axis: to the sum, or where an image grows, to each row of the source first, once, since the rows of the
+// destination then share them. All sums run in the order of the tables, whatever the number of threads; few terms are
+// added in f32, many in double beyond kSumRows rows or kLongSum taps (the gradient of a tensor that was repeated
+// often).
 
 #include <algorithm>
 #include <cstring>
 
 #include "src/core/checked.h"
 #include "src/core/parallel.h"
+#include "src/engine/axis_map/axis_map_inner.h"
 #include "src/engine/axis_map/axis_map_plan.h"
 #include "src/simd/sums.h"
 #include "src/tensor/elements.h"
@@ -14,191 +17,251 @@
 namespace bnns {
 namespace {
 
+using namespace axis_map;
+
 constexpr size_t kTaskElements = 16 * 1024;
-constexpr size_t kLongSum = 16;  // from here on consecutive taps of weight 1 are summed by vectors
+constexpr size_t kMaxSources = 16;  // rows that are summed in f32
+constexpr size_t kKeptRows = 2;     // of the source, interpolated
+constexpr size_t kNothing = SIZE_MAX;
 
-[[gnu::noinline]] float long_sum(const TapRows& taps, size_t begin, size_t end, size_t unit, const float* t) {
-  double sum = 0;
-  for (size_t k = begin; k < end; ++k) {
-    const float value = t[taps.index[k] * unit];
-    sum += static_cast<double>(taps.weight ? taps.weight[k] * value : value);
-  }
-  return static_cast<float>(sum);
-}
-
-// y[o] = sum of weight t[index], on positions of `unit` elements.
-void apply_inner(const TapRows& taps, size_t unit, const float* t, float* y, size_t n) {
-  for (size_t o = 0; o < n; ++o) {
-    const size_t begin = taps.first[o], end = taps.first[o + 1];
-    if (unit == 1 && !taps.weight && end - begin >= kLongSum &&
-        taps.index[end - 1] - taps.index[begin] == end - begin - 1) {
-      y[o] = static_cast<float>(row_sum(t + taps.index[begin], end - begin));
-      continue;
-    }
-    if (end - begin > kLongSum) {
-      for (size_t c = 0; c < unit; ++c) y[o * unit + c] = long_sum(taps, begin, end, unit, t + c);
-      continue;
-    }
-    for (size_t c = 0; c < unit; ++c) {
-      float sum = 0;
-      for (size_t k = begin; k < end; ++k) {
-        const float term = taps.weight ? taps.weight[k] * t[taps.index[k] * unit + c] : t[taps.index[k] * unit + c];
-        sum = k == begin ? term : sum + term;
-      }
-      y[o * unit + c] = sum;
-    }
-  }
-}
+// Scratch of one thread.
+struct Scratch {
+  float *source, *sum, *shares, *out, *kept[kKeptRows];
+  double* totals;
+  size_t kept_offset[kKeptRows];
+  size_t oldest;
+};
 
 class RowSum {
  public:
-  RowSum(const MapPlan& plan, MapDirection direction, const BatchPair& pair)
+  RowSum(const MapPlan& plan, const BatchPair& pair)
       : plan_(plan),
-        direction_(direction),
         from_(pair.from),
         to_(pair.to),
         from_lens_(row_elements(pair.from, plan.from_row, plan.inner.from)),
-        to_lens_(row_elements(pair.to, plan.to_row, plan.inner.to)) {}
-
-  // Whether a row can be the sum of more than kSumRows rows.
-  bool is_long() const {
+        to_lens_(row_elements(pair.to, plan.to_row, plan.inner.to)) {
     size_t most = 1;
-    for (size_t k = 0; k < plan_.outer_rank && most <= kSumRows; ++k) {
-      if (plan_.outer[k].table) most *= std::max<size_t>(1, rows_of(*plan_.outer[k].table).most);
+    bool grows = false;
+    for (size_t k = 0; k < plan.outer_rank; ++k) {
+      const MapAxis& a = plan.outer[k];
+      if (!a.table) continue;
+      if (most <= kMaxSources) most *= std::max<size_t>(1, a.table->most(plan.direction));
+      grows |= a.to_extent > a.from_extent;
     }
-    return most > kSumRows;
+    is_long_ = most > kMaxSources;
+    inner_first_ = grows && most <= kKeptRows && plan.inner.table && plan.inner.table->fractions() &&
+                   plan.direction == MapDirection::forward;
   }
+
   size_t scratch_floats() const {
     const char* what = "the rows of a map";
-    const size_t floats = checked_add(checked_mul(2, plan_.from_row, what), plan_.to_row, what);
-    return round_up(checked_add(floats, is_long() ? checked_mul(2, plan_.from_row, what) : 0, what), 16);
+    const size_t from = checked_mul(is_long_ ? 6 : 4, plan_.from_row, what);
+    return round_up(checked_add(from, checked_mul(1 + kKeptRows, plan_.to_row, what), what), 16);
+  }
+  // memory has scratch_floats(), aligned for double.
+  Scratch make_scratch(float* memory) const {
+    Scratch s;
+    s.totals = is_long_ ? reinterpret_cast<double*>(memory) : nullptr;
+    s.source = memory + (is_long_ ? 2 * plan_.from_row : 0);
+    s.sum = s.source + plan_.from_row;
+    s.shares = s.sum + plan_.from_row;
+    s.out = s.shares + 2 * plan_.from_row;
+    for (size_t k = 0; k < kKeptRows; ++k) {
+      s.kept[k] = s.out + (k + 1) * plan_.to_row;
+      s.kept_offset[k] = kNothing;
+    }
+    s.oldest = 0;
+    return s;
   }
 
-  // scratch has scratch_floats(), aligned for double.
-  void run(const RowCounter& counter, float* scratch) const {
-    double* totals = is_long() ? reinterpret_cast<double*>(scratch) : nullptr;
-    float* buffer = totals ? scratch + 2 * plan_.from_row : scratch;
-    float* sum_buffer = buffer + plan_.from_row;
-    float* out_buffer = sum_buffer + plan_.from_row;
+  void run(const RowCounter& counter, Scratch& s) const {
     void* base = element_at(to_.data, to_.type, counter.to_offset());
-    const bool add = to_.accumulate;
-    float* target = add ? out_buffer : to_lens_.target(base, 0, out_buffer);
-    const bool inner = plan_.inner.table != nullptr;
-    const float* sum = sum_rows(counter, buffer, inner ? sum_buffer : target, totals);
-    if (inner) {
-      apply_inner(rows_of(*plan_.inner.table), plan_.unit, sum, target, plan_.inner.to_extent);
-    } else if (sum != target) {
-      if (add || !to_lens_.direct()) {
-        target = const_cast<float*>(sum);  // only read from here on
-      } else {
-        std::memcpy(target, sum, plan_.to_row * sizeof(float));
+    const bool add = to_.accumulate, inner = plan_.inner.table != nullptr;
+    float* target = add ? s.out : to_lens_.target(base, 0, s.out);
+    const Sources sources = sources_of(counter);
+    if (sources.count == 0) {
+      std::fill_n(target, plan_.to_row, 0.0f);
+    } else if (inner_first_) {
+      const float* rows[kKeptRows];
+      for (size_t k = 0; k < sources.count; ++k) rows[k] = interpolated(sources.offset[k], s);
+      const float* sum = weighted_sum(rows, sources.weight, sources.count, target, plan_.to_row);
+      if (sum != target) std::memcpy(target, sum, plan_.to_row * sizeof(float));
+    } else {
+      const float* sum = sources.count == kNothing ? long_sum(counter, s)
+                                                   : sum_of(sources, s, inner || !to_lens_.direct() ? s.sum : target);
+      if (inner) {
+        apply_inner(plan_, sum, target, s.shares);
+      } else if (sum != target) {
+        if (!add && to_lens_.direct()) {
+          std::memcpy(target, sum, plan_.to_row * sizeof(float));
+        } else {
+          target = const_cast<float*>(sum);  // only read from here on
+        }
       }
     }
     add ? to_lens_.accumulate(base, 0, plan_.to_row, target) : to_lens_.write(base, 0, plan_.to_row, target);
   }
 
  private:
-  const TapRows& rows_of(const AxisTable& table) const {
-    return direction_ == MapDirection::forward ? table.forward() : table.backward();
-  }
-
-  // Rows of weight 1 a constant stride apart, as those of a repeated tensor are; stride 0: they are not.
-  struct EvenRows {
-    size_t first = 0, stride = 0;
+  // The rows of the source that make a row of the destination; count kNothing: more than kMaxSources.
+  struct Sources {
+    size_t count = 0, offset[kMaxSources];
+    float weight[kMaxSources];
   };
-  EvenRows even_rows(const size_t* begin, const size_t* end) const {
-    EvenRows rows;
+
+  AxisTable::Taps taps_of(const RowCounter& counter, size_t k) const {
+    const AxisTable* table = plan_.outer[k].table;
+    return table ? table->taps(plan_.direction, counter.at(k)) : AxisTable::Taps{0, 1};
+  }
+  Sources sources_of(const RowCounter& counter) const {
+    Sources s;
+    s.count = 1, s.offset[0] = 0, s.weight[0] = 1;
+    bool is_one = true;  // tap of weight 1 on every axis: most rows of a gradient of padding
+    for (size_t k = 0; k < plan_.outer_rank && is_one; ++k) {
+      const MapAxis& a = plan_.outer[k];
+      const size_t row = counter.at(k);
+      if (a.table) {
+        const AxisTable::Taps taps = a.table->taps(plan_.direction, row);
+        is_one = !a.table->fractions() && taps.end - taps.begin == 1;
+        s.offset[0] += (is_one ? a.table->index(plan_.direction, taps.begin) : 0) * a.from;
+      } else {
+        s.offset[0] += row * a.from;
+      }
+    }
+    if (is_one) return s;
+    s.offset[0] = 0;
     for (size_t k = 0; k < plan_.outer_rank; ++k) {
       const MapAxis& a = plan_.outer[k];
+      const size_t row = counter.at(k);
       if (!a.table) {
-        rows.first += begin[k] * a.from;
+        for (size_t n = 0; n < s.count; ++n) s.offset[n] += row * a.from;
         continue;
       }
-      const TapRows& taps = rows_of(*a.table);
-      const size_t* index = taps.index + begin[k];
-      const size_t n = end[k] - begin[k], step = n > 1 ? index[1] - index[0] : 0;
-      if (taps.weight || (n > 1 && rows.stride)) return {};
-      for (size_t i = 1; i < n; ++i) {
-        if (index[i] - index[i - 1] != step) return {};
+      const auto [begin, end] = a.table->taps(plan_.direction, row);
+      if (begin == end) return s.count = 0, s;
+      if (s.count * (end - begin) > kMaxSources) return s.count = kNothing, s;
+      const size_t before = s.count;
+      size_t kept = before;  // the first tap takes the places of those that are there, the others follow
+      for (size_t t = end; t-- > begin;) {
+        const float weight = a.table->weight(plan_.direction, row, t);
+        const size_t offset = a.table->index(plan_.direction, t) * a.from, first = (t - begin) * before;
+        for (size_t n = before; n-- > 0;) {
+          s.offset[first + n] = s.offset[n] + offset;
+          s.weight[first + n] = s.weight[n] * weight;
+        }
+        kept = std::max(kept, first + before);
       }
-      rows.first += index[0] * a.from;
-      if (n > 1) rows.stride = step * a.from;
+      s.count = 0;
+      for (size_t n = 0; n < kept; ++n) {
+        if (s.weight[n] == 0) continue;  // no tap at all
+        s.offset[s.count] = s.offset[n];
+        s.weight[s.count++] = s.weight[n];
+      }
+      if (s.count == 0) return s;
     }
-    return rows;
+    return s;
   }
 
-  // The weighted sum of the source rows that the outer axes name: in `sum`, or the one row itself.
-  const float* sum_rows(const RowCounter& counter, float* buffer, float* sum, double* totals) const {
-    size_t begin[kMaxRank + 1], end[kMaxRank + 1], at[kMaxRank + 1], count = 1;
-    for (size_t k = 0; k < plan_.outer_rank; ++k) {
-      const AxisTable* table = plan_.outer[k].table;
-      begin[k] = table ? rows_of(*table).first[counter.at(k)] : counter.at(k);
-      end[k] = table ? rows_of(*table).first[counter.at(k) + 1] : begin[k] + 1;
-      at[k] = begin[k];
-      count *= end[k] - begin[k];
-      if (begin[k] == end[k]) {
-        std::fill_n(sum, plan_.from_row, 0.0f);
-        return sum;
-      }
+  const float* read(size_t offset, float* buffer) const {
+    return from_lens_.read(element_at(static_cast<const void*>(from_.data), from_.type, offset), 0, plan_.from_row,
+                           buffer);
+  }
+
+  // The sum in `sum`, or the one row itself.
+  static const float* weighted_sum(const float* const* rows, const float* weights, size_t count, float* sum, size_t n) {
+    if (count == 1 && weights[0] == 1) return rows[0];
+    row_weighted_sum(rows, weights, std::min(count, kFewRows), sum, n);
+    for (size_t k = kFewRows; k < count; k += kFewRows - 1) {
+      const float* more[kFewRows] = {sum};
+      float more_weights[kFewRows] = {1};
+      const size_t m = std::min(kFewRows - 1, count - k);
+      std::copy_n(rows + k, m, more + 1);
+      std::copy_n(weights + k, m, more_weights + 1);
+      row_weighted_sum(more, more_weights, m + 1, sum, n);
     }
-    if (count <= kSumRows) totals = nullptr;
-    if (totals) {
-      std::fill_n(totals, plan_.from_row, 0.0);
-      if (const EvenRows rows = even_rows(begin, end); rows.stride && from_lens_.direct()) {
-        const void* base = element_at(static_cast<const void*>(from_.data), from_.type, rows.first);
-        add_column_sums(static_cast<const float*>(base), count, rows.stride, plan_.from_row, totals);
-        round_sums(totals, plan_.from_row, sum);
-        return sum;
-      }
+    return sum;
+  }
+  const float* sum_of(const Sources& sources, const Scratch& s, float* sum) const {
+    if (from_lens_.direct() || sources.count == 1) {
+      const float* rows[kMaxSources];
+      for (size_t k = 0; k < sources.count; ++k) rows[k] = read(sources.offset[k], s.source);
+      return weighted_sum(rows, sources.weight, sources.count, sum, plan_.from_row);
     }
-    for (size_t n = 0;;) {
+    for (size_t k = 0; k < sources.count; ++k) {
+      const float* row = read(sources.offset[k], s.source);
+      k == 0 ? row_weighted_sum(&row, sources.weight, 1, sum, plan_.from_row)
+             : row_scale_add(row, sources.weight[k], sum, plan_.from_row);
+    }
+    return sum;
+  }
+
+  // A row of the source along the inner axis of the destination, from the last that were made or new.
+  const float* interpolated(size_t offset, Scratch& s) const {
+    for (size_t k = 0; k < kKeptRows; ++k) {
+      if (s.kept_offset[k] != offset) continue;
+      s.oldest = (k + 1) % kKeptRows;
+      return s.kept[k];
+    }
+    const size_t k = s.oldest;
+    s.oldest = (k + 1) % kKeptRows;
+    s.kept_offset[k] = offset;
+    apply_inner(plan_, read(offset, s.source), s.kept[k], s.shares);
+    return s.kept[k];
+  }
+
+  // Many rows: kSumRows in f32, beyond in double.
+  const float* long_sum(const RowCounter& counter, const Scratch& s) const {
+    const size_t n = plan_.from_row;
+    std::fill_n(s.totals, n, 0.0);
+    AxisTable::Taps taps[kMaxRank + 1];
+    size_t at[kMaxRank + 1] = {};
+    for (size_t k = 0; k < plan_.outer_rank; ++k) at[k] = (taps[k] = taps_of(counter, k)).begin;
+    for (size_t rows = 0;;) {
       size_t offset = 0;
       float weight = 1;
       for (size_t k = 0; k < plan_.outer_rank; ++k) {
         const MapAxis& a = plan_.outer[k];
-        offset += (a.table ? rows_of(*a.table).index[at[k]] : at[k]) * a.from;
-        if (a.table && rows_of(*a.table).weight) weight *= rows_of(*a.table).weight[at[k]];
+        offset += (a.table ? a.table->index(plan_.direction, at[k]) : counter.at(k)) * a.from;
+        if (a.table) weight *= a.table->weight(plan_.direction, counter.at(k), at[k]);
       }
-      const void* base = element_at(static_cast<const void*>(from_.data), from_.type, offset);
-      const float* row = from_lens_.read(base, 0, plan_.from_row, buffer);
+      if (weight != 0) {
+        const float* row = read(offset, s.source);
+        rows == 0 ? row_weighted_sum(&row, &weight, 1, s.sum, n) : row_scale_add(row, weight, s.sum, n);
+        if (++rows == kSumRows) move_sums(s.sum, n, s.totals), rows = 0;
+      }
       size_t k = 0;
-      while (k < plan_.outer_rank && ++at[k] == end[k]) {
-        at[k] = begin[k];
-        ++k;
-      }
-      const bool last = k == plan_.outer_rank;
-      if (n == 0 && last && weight == 1 && !totals) return row;
-      n == 0 ? row_scale(row, weight, sum, plan_.from_row) : row_scale_add(row, weight, sum, plan_.from_row);
-      if (++n == kSumRows || last) n = 0;
-      if (totals && n == 0) move_sums(sum, plan_.from_row, totals);
-      if (!last) continue;
-      if (totals) round_sums(totals, plan_.from_row, sum);
-      return sum;
+      while (k < plan_.outer_rank && ++at[k] == taps[k].end) at[k] = taps[k].begin, ++k;
+      if (k < plan_.outer_rank) continue;
+      if (rows != 0) move_sums(s.sum, n, s.totals);
+      round_sums(s.totals, n, s.sum);
+      return s.sum;
     }
   }
 
   const MapPlan& plan_;
-  MapDirection direction_;
   const Tensor& from_;
   const Tensor& to_;
   Elements from_lens_, to_lens_;
+  bool is_long_ = false;
+  bool inner_first_ = false;  // interpolate the rows of the source, then sum them
 };
 
 }  // namespace
 
 void sum_elements(const AxisTables& tables, MapDirection direction, const BatchPair& pair, size_t n_threads,
                   ScratchShelf& shelf) {
-  const MapPlan plan = make_map_plan(tables, pair);
-  const RowSum rows(plan, direction, pair);
+  const MapPlan plan = make_map_plan(tables, direction, pair);
+  const RowSum rows(plan, pair);
   const size_t work = std::max(plan.from_row, plan.to_row), group = std::max<size_t>(1, kTaskElements / work);
   const size_t tasks = div_up(plan.rows, group), threads = threads_for(n_threads, tasks, 2 * plan.rows * work);
   const char* what = "the rows of a map";
   const size_t each = rows.scratch_floats();
   const ScratchShelf::Lease lease(shelf, checked_mul(checked_mul(each, threads, what), sizeof(float), what));
   parallel_for(tasks, threads, [&](size_t task, size_t worker) {
+    Scratch scratch = rows.make_scratch(lease.as<float>() + worker * each);
     RowCounter counter(plan, task * group);
     for (size_t row = task * group, end = std::min(plan.rows, row + group); row < end; ++row, counter.next()) {
-      rows.run(counter, lease.as<float>() + worker * each);
+      rows.run(counter, scratch);
     }
   });
 }

@@ -7,6 +7,7 @@
 #include "src/core/checked.h"
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 
@@ -59,6 +60,7 @@ void bind_indices(ProductProblem* p, const IndexList (&lists)[kSides], const cha
       p->extent[i] = first_extent[i];
     }
   }
+  check_distinct(p->tensor[kSideC], p->op, lists[kSideC].field);
   // An extent of 1 has no stride worth knowing; one that broadcasts is not an index of that tensor at all.
   size_t terms = 1;  // so that sizes of scratch cannot wrap
   for (size_t i = 1; i < p->indices; ++i) {

@@ -8,6 +8,7 @@
 #include "src/core/error.h"
 #include "src/core/parallel.h"
 #include "src/engine/product/product.h"
+#include "src/tensor/distinct.h"
 #include "src/tensor/elements.h"
 
 namespace bnns {
@@ -140,10 +141,12 @@ void ProductFilter::backward(const BackwardCall& call) {
   if (p.weights >= 0) operand[p.weights].data = weights_.tensor().data;
   if (call.in_delta) {
     d.side[input] = resolve_delta_view(call.in_delta, p.tensor[input], p.op, "in_delta");
+    check_distinct(d.side[input], p.op, "in_delta");
     d.stride[input] = output_batch_stride(call.in_delta_stride, call.batch, d.side[input], p.op, "in_delta_stride");
   }
   if (call.weights_delta) {
     d.side[p.weights] = resolve_delta_view(call.weights_delta, p.tensor[p.weights], p.op, "weights_delta");
+    check_distinct(d.side[p.weights], p.op, "weights_delta");
   }
   run_backward(call.batch, operand, d);
 }
@@ -161,12 +164,14 @@ void ProductFilter::backward_two(const TwoInputBackwardCall& call) {
       {call.in_b, input_batch_stride(call.in_b_stride, call.batch, p.tensor[kSideB], p.op, "inB_stride")}};
   if (call.in_a_delta) {
     d.side[kSideA] = resolve_delta_view(call.in_a_delta, p.tensor[kSideA], p.op, "inA_delta");
+    check_distinct(d.side[kSideA], p.op, "inA_delta");
     d.stride[kSideA] =
         output_batch_stride(call.in_a_delta_stride, call.batch, d.side[kSideA], p.op, "inA_delta_stride");
     if (call.batch) check_data(call.in_b, p.tensor[kSideB].type, p.op, "inB");
   }
   if (call.in_b_delta) {
     d.side[kSideB] = resolve_delta_view(call.in_b_delta, p.tensor[kSideB], p.op, "inB_delta");
+    check_distinct(d.side[kSideB], p.op, "inB_delta");
     d.stride[kSideB] =
         output_batch_stride(call.in_b_delta_stride, call.batch, d.side[kSideB], p.op, "inB_delta_stride");
     if (call.batch) check_data(call.in_a, p.tensor[kSideA].type, p.op, "inA");

@@ -313,25 +313,11 @@ void AxpyTyped(const SkinnyBlock& s) {
 }
 
 void Dot(const SkinnyBlock& s) {
-  switch (s.type) {
-    case FloatType::f32:
-      return DotTyped<float>(s);
-    case FloatType::f16:
-      return DotTyped<hwy::float16_t>(s);
-    case FloatType::bf16:
-      return DotTyped<hwy::bfloat16_t>(s);
-  }
+  WithElement(s.type, [&](auto element) { DotTyped<decltype(element)>(s); });
 }
 
 void Axpy(const SkinnyBlock& s) {
-  switch (s.type) {
-    case FloatType::f32:
-      return AxpyTyped<float>(s);
-    case FloatType::f16:
-      return AxpyTyped<hwy::float16_t>(s);
-    case FloatType::bf16:
-      return AxpyTyped<hwy::bfloat16_t>(s);
-  }
+  WithElement(s.type, [&](auto element) { AxpyTyped<decltype(element)>(s); });
 }
 
 }  // namespace bnns::HWY_NAMESPACE

@@ -57,7 +57,7 @@ struct Case {
 
   std::string text() const {
     const char* orders[] = {"depth", "rows", "scattered", "lens"};
-    const char* types[] = {"f32", "f16", "bf16"};
+    const char* types[] = {"f32", "f16", "bf16", "i8", "u8"};
     return "m" + std::to_string(m) + " n" + std::to_string(n) + " k" + std::to_string(k) + " init" +
            std::to_string(static_cast<int>(init)) + " a:" + orders[static_cast<int>(a)] + ":" +
            types[static_cast<int>(a_type)] + " b:" + orders[static_cast<int>(b)] + ":" +
@@ -93,6 +93,10 @@ struct Operand {
       for (size_t k = 0; k < depth; ++k) {
         char* at = data + (r * static_cast<size_t>(row_stride) + k * static_cast<size_t>(depth_stride)) * size;
         const float value = static_cast<float>(values[r * depth + k]);
+        if (size == 1) {
+          *at = static_cast<char>(static_cast<int>(value));
+          continue;
+        }
         const uint16_t half = to_half(value, type);
         type == FloatType::f32 ? std::memcpy(at, &value, 4) : std::memcpy(at, &half, 2);
       }
@@ -234,7 +238,10 @@ std::vector<double> make_init(const Case& x, bool integers) {
 }
 
 void expect_exact(Memory& memory, const Case& x, size_t threads) {
-  const auto a = random_values(x.m * x.k, true, 1), b = random_values(x.k * x.n, true, 2), init = make_init(x, true);
+  auto a = random_values(x.m * x.k, true, 1), b = random_values(x.k * x.n, true, 2);
+  const auto init = make_init(x, true);
+  for (double& v : a) v *= x.a_type == FloatType::i8 ? 42 : x.a_type == FloatType::u8 && v < 0 ? -80 : 1;
+  for (double& v : b) v *= x.b_type == FloatType::i8 ? 42 : x.b_type == FloatType::u8 && v < 0 ? -80 : 1;
   const auto expected = ref::gemm(x.m, x.n, x.k, a, b, init);
   const Result got = run(memory, x, a, b, init, threads);
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -302,6 +309,21 @@ TEST_P(Gemm, ExactOnEveryLayout) {
             expect_exact(memory_, x, 1 + i % 2);
           }
         }
+      }
+    }
+  }
+}
+
+// Weights of 8 bits: bytes from -126 to 126, or from 0 to 240, in every order, against a few vectors and tiles of them.
+TEST_P(Gemm, ExactOnBytes) {
+  const size_t shapes[][3] = {{1, 100, 70}, {3, 49, 31}, {9, 17, 40}, {31, 47, 1}, {20, 100, 48}, {47, 33, 300}};
+  unsigned i = 0;
+  for (const auto& s : shapes) {
+    for (const Order order : kOrders) {
+      for (const FloatType type : {FloatType::i8, FloatType::u8}) {
+        ++i;
+        expect_exact(memory_, {s[0], s[1], s[2], kInits[i % 4], kOrders[i % 3], order, kTypes[i % 3], type, i % 3}, 2);
+        expect_exact(memory_, {s[1], s[0], s[2], kInits[i % 4], order, kOrders[i % 3], type, kTypes[i % 3], i % 3}, 1);
       }
     }
   }
