@@ -7,6 +7,7 @@
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/core/notes.h"
+#include "src/tensor/distinct.h"
 #include "src/tensor/elements.h"
 
 namespace bnns {
@@ -116,6 +117,7 @@ ConvolutionProblem make_convolution_problem(const BNNSLayerParametersConvolution
   if (!layer) fail_invalid("%s: layer_params is NULL, expected a BNNSLayerParametersConvolution", p.op());
   p.x = resolve(layer->i_desc, p.op(), "i_desc");
   p.y = resolve(layer->o_desc, p.op(), "o_desc");
+  check_distinct(p.y, p.op(), "o_desc");
   p.w = resolve_with_data(layer->w_desc, p.op(), "w_desc");
   for (const Tensor* t : {&p.x, &p.y}) {
     const char* field = t == &p.x ? "i_desc" : "o_desc";
@@ -129,8 +131,8 @@ ConvolutionProblem make_convolution_problem(const BNNSLayerParametersConvolution
   }
   if (transposed) {
     for (const Tensor* t : {&p.x, &p.w, &p.y}) {
-      if (t->type != BNNSDataTypeFloat32) {
-        fail_unsupported("%s: %s has type %s, expected f32", p.op(),
+      if (!is_float(t->type)) {
+        fail_unsupported("%s: %s has type %s, expected f32, f16 or bf16", p.op(),
                          t == &p.x   ? "i_desc"
                          : t == &p.w ? "w_desc"
                                      : "o_desc",
@@ -186,7 +188,7 @@ bool is_f32_in_place(const Tensor& w) {
 }
 
 bool is_ordered(const Tensor& w) {
-  return is_float(w.type) && w.layout == BNNSDataLayoutConvolutionWeightsOIHW &&
+  return !is_indexed(w.type) && type_bytes(w.type) != 0 && w.layout == BNNSDataLayoutConvolutionWeightsOIHW &&
          std::is_sorted(w.axis, w.axis + w.rank);
 }
 
@@ -210,6 +212,10 @@ size_t weight_strides(const ConvolutionProblem& p, const Tensor& w, WeightStride
   s.group = static_cast<ptrdiff_t>(p.outputs / p.map.groups) * o;
   s.small = p.transposed ? i : o;
   s.large = p.transposed ? o : i;
+  if (is_column(p.map)) {
+    std::swap(s.x, s.y);
+    if (kw == 1) s.y = s.x * static_cast<ptrdiff_t>(kh);  // as of a row
+  }
   *strides = s;
   return first;
 }
@@ -267,6 +273,8 @@ std::string ConvolutionProblem::text() const {
 ConvolutionFilter::ConvolutionFilter(const Options& options, const ConvolutionProblem& problem)
     : Filter(problem.transposed ? FilterKind::transposed_convolution : FilterKind::convolution, options),
       problem_(problem),
+      x_(laid_flat(problem.map, problem.x)),
+      y_(laid_flat(problem.map, problem.y)),
       weights_(problem.w, options, "the weights"),
       bias_(problem.has_bias() ? Parameter(problem.b, options, "the bias") : Parameter()),
       scratch_(options) {}

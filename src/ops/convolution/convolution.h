@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <utility>
 
 #include "src/core/call_scratch.h"
 #include "src/core/parallel.h"
@@ -38,6 +39,23 @@ struct ConvolutionProblem {
 // An image of the same extents, dense.
 Tensor dense_image(const Tensor& like, BNNSDataType type = BNNSDataTypeFloat32);
 
+// Images one pixel wide are rows to the maps, so that vectors run along them: 1-D data as H x 1 is 1 x H. x and y
+// change places in geometry, images and weights; no element moves.
+inline bool is_column(const ConvolutionMap& map) {
+  return map.x.small == 1 && map.x.large == 1 && map.y.large > 1;
+}
+inline ConvolutionMap laid_flat(ConvolutionMap map) {
+  if (is_column(map)) std::swap(map.x, map.y);
+  return map;
+}
+inline Tensor laid_flat(const ConvolutionMap& map, Tensor image) {
+  if (!is_column(map)) return image;
+  std::swap(image.size[0], image.size[1]);
+  image.stride[0] = image.stride[1], image.stride[1] = image.size[0] * image.stride[0];  // of one row: any would do
+  for (size_t j = 0; j < image.rank; ++j) image.axis[j] = image.axis[j] < 2 ? 1 - image.axis[j] : image.axis[j];
+  return image;
+}
+
 // Every check of BNNSLayerParametersConvolution.
 ConvolutionProblem make_convolution_problem(const BNNSLayerParametersConvolution* layer, bool transposed);
 
@@ -50,13 +68,14 @@ bool is_f32_in_place(const Tensor& w);
 // Whether a weight tensor's layout has constant strides.
 bool is_strided(const Tensor& w);
 
-// Strides of such a tensor, else of a dense (O, I / groups, kh, kw); returns the offset of W(0, 0, 0, 0).
+// Strides (as the maps see them: laid_flat) of such a tensor, else of a dense (O, I / groups, kh, kw); returns the
+// offset of W(0, 0, 0, 0).
 size_t weight_strides(const ConvolutionProblem& p, const Tensor& w, WeightStrides* strides);
 
 // The same for a tensor of any type where is_strided.
 size_t strided_offset(const ConvolutionProblem& p, Tensor w, WeightStrides* strides);
 
-// Floats whose elements, in the tensor's own order, are those of the dense (O, I / groups, kh, kw).
+// Whole-byte types whose elements, in the tensor's own order, are those of the dense (O, I / groups, kh, kw).
 bool is_ordered(const Tensor& w);
 // Calls run(first, count) for pieces of the `count` weights of such a tensor, on up to `threads` threads.
 template <class Run>
@@ -121,6 +140,7 @@ class ConvolutionFilter final : public Filter {
   void softmax_rows(size_t batch, const ImageSource& linear, const ImageTarget& y, CallScratch& scratch);
 
   ConvolutionProblem problem_;
+  Tensor x_, y_;  // as the maps see them
   Parameter weights_, bias_;
   ScratchShelf scratch_;
   ScratchMemo forward_memo_, backward_memo_;

@@ -13,6 +13,7 @@
 #include "src/ops/convolution/gemm/dw.h"
 #include "src/ops/convolution/implementations.h"
 #include "src/ops/convolution/integer.h"
+#include "src/tensor/distinct.h"
 #include "src/tensor/elements.h"
 
 namespace bnns {
@@ -58,9 +59,6 @@ ConvolutionFilter::Gradients ConvolutionFilter::check_backward(const BackwardCal
   const ConvolutionProblem& p = problem_;
   const char* op = p.op();
   if (p.integer) fail_unsupported("%s: integer layers have no gradient", op);
-  if (p.transposed && p.map.groups > 1) {
-    fail_unsupported("%s: groups is %zu; the gradient is offered for one group", op, p.map.groups);
-  }
   Gradients wanted;
   const size_t batch = call.batch;
   const bool from_output = !p.activation.is_identity() && has_derivative_from_output(p.activation);
@@ -89,12 +87,14 @@ ConvolutionFilter::Gradients ConvolutionFilter::check_backward(const BackwardCal
   size_t dx_bytes = 0;
   if (call.in_delta) {
     wanted.dx = resolve_image_delta(call.in_delta, p.x, op, "in_delta");
+    check_distinct(wanted.dx, op, "in_delta");
     wanted.dx_stride = output_batch_stride(call.in_delta_stride, batch, wanted.dx, op, "in_delta_stride");
     dx_bytes = batch_bytes(batch, wanted.dx_stride, wanted.dx, op, "in_delta_stride");
     check_result(wanted.dx.data, dx_bytes, "in_delta");
   }
   if (call.weights_delta) {
     wanted.dw = resolve_image_delta(call.weights_delta, p.w, op, "weights_delta");
+    check_distinct(wanted.dw, op, "weights_delta");
     check_result(wanted.dw.data, wanted.dw.span_bytes(), "weights_delta");
     check_disjoint(wanted.dw.data, wanted.dw.span_bytes(), "weights_delta", call.in, in_bytes, "in", op);
     check_disjoint(wanted.dw.data, wanted.dw.span_bytes(), "weights_delta", wanted.dx.data, dx_bytes, "in_delta", op);
@@ -118,7 +118,7 @@ bool ConvolutionFilter::multiplies_bf16(const ImageSource& g, const ImageSource&
 void ConvolutionFilter::weight_gradient(size_t batch, const ImageSource& g, const ImageSource& x, const Tensor& dw,
                                         CallScratch& scratch) {
   const ConvolutionProblem& p = problem_;
-  WeightMap map = make_weight_map(p.map, batch);
+  WeightMap map = make_weight_map(laid_flat(p.map), batch);
   map.small = p.transposed ? x : g, map.large = p.transposed ? g : x;
   map.dw = &dw, map.threads = options_.n_threads;
   map.bf16 = multiplies_bf16(g, x, dw);
@@ -139,6 +139,8 @@ void ConvolutionFilter::weight_gradient(size_t batch, const ImageSource& g, cons
   if ((empty || !map.has_all_taps()) && !scratch.measuring()) {
     if (!direct) {
       std::fill_n(target.data, dw.count, 0.0f);
+    } else if (!dw.accumulate && dw.dense) {
+      std::fill_n(static_cast<float*>(dw.data), dw.count, 0.0f);
     } else if (!dw.accumulate) {
       for_each_weight(p, [&](size_t o, size_t i, size_t ky, size_t kx) {
         static_cast<float*>(dw.data)[weight_offset(dw, o, i, ky, kx)] = 0;
@@ -166,7 +168,7 @@ void ConvolutionFilter::weight_gradient(size_t batch, const ImageSource& g, cons
 void ConvolutionFilter::bias_gradient(size_t batch, const ImageSource& g, const Tensor& db, CallScratch& scratch) {
   const ConvolutionProblem& p = problem_;
   const Elements elements(db);
-  const size_t width = p.y.size[0];
+  const size_t width = y_.size[0];
   const size_t threads = threads_for(options_.n_threads, p.outputs, batch * p.y.count * sizeof(float));
   CallScratch::Lease buffer(scratch, (round_up(p.outputs, 16) + threads * bias_gradient_buffer(width)) * sizeof(float));
   if (scratch.measuring()) return;
@@ -187,12 +189,13 @@ void ConvolutionFilter::backward(const BackwardCall& call) {
   const size_t batch = call.batch;
   ScratchShelf::Lease buffer(scratch_, weight_floats() * sizeof(float));
   const MapWeights w = weights(buffer.as<float>());
-  const ImageSource x{&p.x, call.in, wanted.in_stride};
-  ImageSource g{&wanted.dy, wanted.dy.data, wanted.dy_stride};
+  const Tensor dy_flat = laid_flat(p.map, wanted.dy), dx_flat = laid_flat(p.map, wanted.dx);
+  const ImageSource x{&x_, call.in, wanted.in_stride};
+  ImageSource g{&dy_flat, wanted.dy.data, wanted.dy_stride};
 
   // g in scratch, where a slab cannot make it.
   const bool own_g = batch > 0 && (wanted.recompute || p.activation.is_rowwise());
-  const Tensor g_tensor = dense_image(p.y);
+  const Tensor g_tensor = laid_flat(p.map, dense_image(p.y));
   ScratchShelf::Lease g_buffer(scratch_,
                                own_g ? batch_bytes(batch, g_tensor.count, g_tensor, p.op(), "out_stride") : 0);
   if (own_g) {
@@ -207,12 +210,12 @@ void ConvolutionFilter::backward(const BackwardCall& call) {
     const size_t width = p.y.size[0], rows = batch * p.outputs * p.y.size[1];
     const size_t threads = threads_for(options_.n_threads, rows, batch * p.y.count * sizeof(float));
     ScratchShelf::Lease row_buffer(scratch_, threads * 4 * width * sizeof(float));
-    const ImageSource y{&p.y, call.out, wanted.out_stride};
+    const ImageSource y{&p.y, call.out, wanted.out_stride}, dy{&wanted.dy, wanted.dy.data, wanted.dy_stride};
     parallel_for(rows, threads, [&](size_t task, size_t worker) {
       const size_t row = task % p.y.size[1], c = task / p.y.size[1] % p.outputs, n = task / p.y.size[1] / p.outputs;
       float* own = row_buffer.as<float>() + worker * 4 * width;
       float* to = g_buffer.as<float>() + task * width;
-      const float* upstream = g.row(n, c, row, 0, width, own);
+      const float* upstream = dy.row(n, c, row, 0, width, own);
       if (wanted.recompute) {
         activation_backward_from_input(p.activation, to, upstream, to, width);
       } else {
@@ -222,7 +225,7 @@ void ConvolutionFilter::backward(const BackwardCall& call) {
     g = {&g_tensor, g_buffer.data(), p.y.count};
   } else if (batch > 0 && !p.activation.is_identity()) {
     g.activation = as_stored(p.activation, p.y.type);
-    g.y_tensor = &p.y, g.y = call.out, g.y_batch_stride = wanted.out_stride;
+    g.y_tensor = &y_, g.y = call.out, g.y_batch_stride = wanted.out_stride;
   }
 
   const uint32_t key = ScratchMemo::key({batch, static_cast<size_t>(isa()), default_threads(),
@@ -232,7 +235,7 @@ void ConvolutionFilter::backward(const BackwardCall& call) {
     if (call.weights_delta) weight_gradient(batch, g, x, wanted.dw, scratch);
     if (call.bias_delta) bias_gradient(batch, g, wanted.db, scratch);
     if (call.in_delta && batch > 0) {
-      const ImageTarget dx{&wanted.dx, wanted.dx.data, wanted.dx_stride, wanted.dx.accumulate};
+      const ImageTarget dx{&dx_flat, wanted.dx.data, wanted.dx_stride, wanted.dx.accumulate};
       PatchMap back = map(!p.transposed, batch, g, dx);
       back.weights = &w, back.bf16 = multiplies_bf16(g);
       run_map(back, scratch);
@@ -242,12 +245,12 @@ void ConvolutionFilter::backward(const BackwardCall& call) {
 
 const char* ConvolutionFilter::implementation(BNNSExtPass pass, size_t batch) const {
   batch = std::max<size_t>(batch, 1);
-  const Tensor x = dense_image(problem_.x, problem_.x.type), y = dense_image(problem_.y, problem_.y.type);
+  const Tensor x = dense_image(x_, x_.type), y = dense_image(y_, y_.type);
   const bool forward = pass == BNNSExtPassForward;
   ImageSource from{forward ? &x : &y};
   if (!forward && !problem_.activation.is_identity()) from.activation = problem_.activation;
   if (pass == BNNSExtPassWeightsGradient) {
-    WeightMap p = make_weight_map(problem_.map, batch);
+    WeightMap p = make_weight_map(laid_flat(problem_.map), batch);
     p.bf16 = multiplies_bf16(from, {&x}, problem_.w);
     return find(kWeightGradients, p).name;
   }

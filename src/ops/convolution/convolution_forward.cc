@@ -31,7 +31,7 @@ const float* ConvolutionFilter::bias(float* buffer) const {
 }
 
 PatchMap ConvolutionFilter::map(bool up, size_t batch, const ImageSource& source, const ImageTarget& target) const {
-  PatchMap p = make_patch_map(problem_.map, up, batch);
+  PatchMap p = make_patch_map(laid_flat(problem_.map), up, batch);
   p.source = source, p.target = target, p.threads = options_.n_threads;
   return p;
 }
@@ -44,9 +44,9 @@ bool ConvolutionFilter::multiplies_bf16(const ImageSource& source) const {
 SinkParts ConvolutionFilter::sink_parts(size_t batch) const {
   if (problem_.integer || problem_.activation.is_rowwise()) return {};
   const BlockSink some;
-  ImageTarget y{&problem_.y};
+  ImageTarget y{&y_};
   y.sink = &some;
-  const PatchMap p = map(problem_.transposed, batch, {&problem_.x}, y);
+  const PatchMap p = map(problem_.transposed, batch, {&x_}, y);
   const MapImplementation& entry = find_map(p);
   SinkParts parts = entry.sink_parts ? entry.sink_parts(p) : SinkParts{};
   parts.implementation = entry.name;
@@ -65,8 +65,8 @@ void ConvolutionFilter::forward(size_t batch, const void* in, size_t in_stride, 
     check_disjoint(in, batch_bytes(batch, in_stride, p.x, p.op(), "in_stride"), "in", out,
                    batch_bytes(batch, out_stride, p.y, p.op(), "out_stride"), "out", p.op());
   }
-  const ImageSource x{&p.x, in, in_stride};
-  ImageTarget y{&p.y, out, out_stride};
+  const ImageSource x{&x_, in, in_stride};
+  ImageTarget y{&y_, out, out_stride};
   if (p.integer) {
     const IntegerLayer layer{&p, &weights_.tensor(), &bias_.tensor()};
     PatchMap forward = map(false, batch, x, y);
@@ -92,15 +92,15 @@ void ConvolutionFilter::forward(size_t batch, const void* in, size_t in_stride, 
   }
   // Row-wise: y first takes the linear values; a type that would round them leaves that to scratch.
   const bool rounds = p.y.type != BNNSDataTypeFloat32;
-  const Tensor dense = dense_image(p.y);
+  const Tensor dense = dense_image(p.y), flat = laid_flat(p.map, dense);
   CallScratch::run(scratch_, forward_memo_, forward_key(batch, sink), [&](CallScratch& scratch) {
     CallScratch::Lease values(scratch, rounds ? batch_bytes(batch, dense.count, dense, p.op(), "out_stride") : 0);
-    const ImageTarget linear = rounds ? ImageTarget{&dense, values.data(), dense.count, false, y.bias}
-                                      : ImageTarget{&p.y, out, out_stride, false, y.bias};
+    const ImageTarget linear = rounds ? ImageTarget{&flat, values.data(), dense.count, false, y.bias}
+                                      : ImageTarget{&y_, out, out_stride, false, y.bias};
     PatchMap forward = map(p.transposed, batch, x, linear);
     forward.weights = &w;
     run_map(forward, scratch);
-    softmax_rows(batch, {linear.tensor, linear.data, linear.batch_stride}, y, scratch);
+    softmax_rows(batch, {rounds ? &dense : &p.y, linear.data, linear.batch_stride}, {&p.y, out, out_stride}, scratch);
   });
 }
 

@@ -4,7 +4,7 @@
 
 #include "src/ops/convolution/bf16/bf16.h"
 #include "src/ops/convolution/common/fill.h"
-#include "src/ops/convolution/depthwise/slab.h"
+#include "src/ops/convolution/depthwise/rows.h"
 #include "src/ops/convolution/depthwise/tile.h"
 #include "src/ops/convolution/few/few.h"
 #include "src/ops/convolution/few/lanes.h"
@@ -22,7 +22,7 @@ const MapImplementation kMaps[] = {
     {"convolution/common/fill", "no tap reaches the source", accepts_fill, run_fill, nullptr},
     {"convolution/depthwise/tile", "groups = I = O, 3x3, stride 1 or 2, dilation 1", accepts_depthwise_tile,
      run_depthwise_tile, depthwise_parts},
-    {"convolution/depthwise/slab", "groups = I = O", accepts_depthwise_slab, run_depthwise_slab, depthwise_parts},
+    {"convolution/depthwise/rows", "groups = I = O", accepts_depthwise_rows, run_depthwise_rows, depthwise_parts},
     {"convolution/bf16/amx",
      "AMX; bf16 source without act', bf16 weights (not Pack32), no sink; 2 to 64 taps or a stride; pairs of channels "
      "fill steps of 16 by half",
@@ -64,7 +64,7 @@ const MapImplementation kIntegerMaps[] = {
 const MapImplementation kStridedMaps[] = {
     {"convolution/depthwise/tile", "groups = I = O, 3x3, stride 2, dilation 1", accepts_depthwise_tile,
      run_depthwise_tile, nullptr},
-    {"convolution/depthwise/slab", "groups = I = O", accepts_depthwise_slab, run_depthwise_slab, nullptr},
+    {"convolution/depthwise/rows", "groups = I = O", accepts_depthwise_rows, run_depthwise_rows, nullptr},
     {"convolution/winograd/transposed",
      "7x7 to 10x10, stride 2, dilation 1, not two bf16 factors; 3 to 128 target channels (up to 6: 8 samples), "
      "32 to 512 source channels; odd kernels: two pixels of padding at the far sides",
@@ -78,7 +78,7 @@ const MapImplementation kStridedMaps[] = {
 const WeightImplementation kWeightGradients[] = {
     {"convolution/depthwise/tile_dw", "groups = I = O, 3x3, stride 1 or 2, dilation 1", accepts_depthwise_tile_dw,
      run_depthwise_tile_dw, false},
-    {"convolution/depthwise/slab_dw", "groups = I = O", accepts_depthwise_slab_dw, run_depthwise_slab_dw, false},
+    {"convolution/depthwise/rows_dw", "groups = I = O", accepts_depthwise_rows_dw, run_depthwise_rows_dw, false},
     {"convolution/bf16/amx_dw",
      "AMX; both images bf16 without act', dW bf16 or f32 (not Pack32); stride 1, 2 to 16 taps, 16 channels on both "
      "sides",

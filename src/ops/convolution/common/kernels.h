@@ -36,6 +36,15 @@ inline void copy_patches(const PatchRange& range, size_t stride, float* out) noe
   pack_patches(range, stride, out);
 }
 
+// Sums of some slices, transposed: to[j * to_stride + i] = or += sum over slices, in order, of
+// from[slice * slice_stride + i * from_stride + j], for i < rows, j < columns.
+struct SlicedSums {
+  const float* from = nullptr;
+  size_t slices = 1, slice_stride = 0, from_stride = 0;
+};
+void store_transposed(const SlicedSums& sums, size_t rows, size_t columns, bool accumulate, float* to,
+                      size_t to_stride) noexcept;
+
 // to[i] = from[i], whole cache lines by non-temporal stores; before another thread may read them: stream_end.
 void stream_values(const float* from, size_t n, float* to) noexcept;
 void stream_end() noexcept;

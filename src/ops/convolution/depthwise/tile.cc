@@ -48,34 +48,6 @@ void for_each_group(size_t batch, size_t channels, size_t plane_floats, size_t t
   });
 }
 
-// Where a band of targets is computed, and what happens to it then.
-class BandTarget {
- public:
-  BandTarget(const ImageTarget& target, size_t width)
-      : target_(target), width_(width), direct_(target.in_place() && target.tensor->stride[1] == width) {}
-
-  bool direct() const { return direct_; }
-  size_t buffer(size_t rows) const { return direct_ ? 0 : round_up(rows * width_, 16); }
-  float* at(size_t n, size_t c, size_t u0, float* buffer) const { return direct_ ? target_.at(n, c, u0) : buffer; }
-  // Where row u0 of a plane was computed at `values`.
-  void finish(size_t n, size_t c, size_t u0, size_t u1, float* values) const {
-    if (direct_ && !target_.sink && target_.activation.is_identity()) return;
-    const size_t count = (u1 - u0) * width_;
-    if (!target_.activation.is_identity()) activation_forward(target_.activation, values, values, count);
-    if (target_.sink) {
-      target_.sink->take(target_.sink->context,
-                         {n, n + 1, c, 1, u0 * width_, count, values, count, target_.tensor->stride[2]});
-    }
-    if (direct_ || target_.only_sink()) return;
-    for (size_t u = u0; u < u1; ++u, values += width_) store_run(target_, n, c, u, 0, 1, values, width_);
-  }
-
- private:
-  const ImageTarget& target_;
-  size_t width_;
-  bool direct_;
-};
-
 // The nine weights of some channels, in the order of the kernel's taps: where they lie, or gathered in buffer. Offsets
 // come from the axes.
 const float* tap_weights(const WeightView& w, Range channels, const ptrdiff_t (&offset)[9], float* buffer) {

@@ -1,5 +1,5 @@
 // Depthwise convolution with 3x3 windows on planes as they lie in memory: stride 1 and 2, both directions, and the
-// weight gradient. Anything else takes the slabs of convolution/depthwise/slab.cc. Sources that are not plain f32,
+// weight gradient. Anything else takes the slabs of convolution/depthwise/rows.cc. Sources that are not plain f32,
 // and targets that are not plain or are added to, pass through a dense band of rows in scratch, so that every layout
 // runs the same kernels and gives the same bits.
 #pragma once

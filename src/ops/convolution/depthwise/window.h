@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "src/core/parallel.h"
-#include "src/ops/convolution/depthwise/slab.h"
+#include "src/ops/convolution/depthwise/rows.h"
 #include "src/ops/convolution/depthwise/tile.h"
 
 namespace bnns {
@@ -45,14 +45,70 @@ inline const float* source_rows(const ImageSource& source, size_t n, size_t c, s
     *stride = static_cast<ptrdiff_t>(source.tensor->stride[1]);
     return source.plain_at(n, c, 0);
   }
+  *stride = static_cast<ptrdiff_t>(width);
+  if (width == source.width() && source.tensor->stride[0] == 1 && source.tensor->stride[1] == width &&
+      source.activation.is_identity() && r0 < r1) {
+    return source.row(n, c, r0, 0, (r1 - r0) * width, buffer) - r0 * width;
+  }
   float* to = buffer;
   for (size_t r = r0; r < r1; ++r, to += width) {
     const float* row = source.row(n, c, r, 0, width, buffer + (r1 - r0) * width);
     std::memcpy(to, row, width * sizeof(float));
   }
-  *stride = static_cast<ptrdiff_t>(width);
   return buffer - r0 * width;
 }
+
+// Rows of a plane, dense: in place or in buffer, which has space for twice as many values.
+inline const float* image_rows(const ImageSource& source, size_t n, size_t c, const Range& rows, float* buffer) {
+  const size_t width = source.width();
+  const bool one_run =
+      source.tensor->stride[0] == 1 && source.tensor->stride[1] == width &&
+      (source.activation.is_identity() || (source.y_tensor->stride[0] == 1 && source.y_tensor->stride[1] == width));
+  if (one_run) return source.row(n, c, rows.begin, 0, rows.size() * width, buffer);
+  float* to = buffer;
+  for (size_t r = rows.begin; r < rows.end; ++r, to += width) {
+    const float* row = source.row(n, c, r, 0, width, to);
+    if (row != to) std::memcpy(to, row, width * sizeof(float));
+  }
+  return buffer;
+}
+
+// Values of rows [u0, u1) to a plane of a target.
+inline void store_rows(const ImageTarget& target, size_t n, size_t c, size_t u0, size_t u1, size_t width,
+                       const float* values) {
+  if (target.tensor->stride[0] == 1 && target.tensor->stride[1] == width) {
+    return store_run(target, n, c, u0, 0, 1, values, (u1 - u0) * width);
+  }
+  for (size_t u = u0; u < u1; ++u, values += width) store_run(target, n, c, u, 0, 1, values, width);
+}
+
+// Where a band of targets is computed, and what happens to it then.
+class BandTarget {
+ public:
+  BandTarget(const ImageTarget& target, size_t width)
+      : target_(target), width_(width), direct_(target.in_place() && target.tensor->stride[1] == width) {}
+
+  bool direct() const { return direct_; }
+  size_t buffer(size_t rows) const { return direct_ ? 0 : round_up(rows * width_, 16); }
+  float* at(size_t n, size_t c, size_t u0, float* buffer) const { return direct_ ? target_.at(n, c, u0) : buffer; }
+  // Where row u0 of a plane was computed at `values`.
+  void finish(size_t n, size_t c, size_t u0, size_t u1, float* values) const {
+    if (direct_ && !target_.sink && target_.activation.is_identity()) return;
+    const size_t count = (u1 - u0) * width_;
+    if (!target_.activation.is_identity()) activation_forward(target_.activation, values, values, count);
+    if (target_.sink) {
+      target_.sink->take(target_.sink->context,
+                         {n, n + 1, c, 1, u0 * width_, count, values, count, target_.tensor->stride[2]});
+    }
+    if (direct_ || target_.only_sink()) return;
+    store_rows(target_, n, c, u0, u1, width_, values);
+  }
+
+ private:
+  const ImageTarget& target_;
+  size_t width_;
+  bool direct_;
+};
 
 inline size_t threads_for_planes(size_t threads, const ConvolutionMap& map, size_t batch) {
   const size_t pixels = map.y.large * map.x.large + map.y.small * map.x.small;

@@ -131,6 +131,18 @@ void WeightProduct::store(const WeightTarget& target, size_t group, size_t row_i
   const ChannelTaps rows = rows_.at(row_index);
   const size_t columns = std::min(column_block_, map_.small_channels - column);
   const size_t slice_stride = map_.groups * row_blocks_ * column_blocks_ * c_floats_;
+  // Rows (l, k) that lie side by side in dW too: a transpose. Columns by the line, so that what is read stays in L1.
+  const auto taps = static_cast<ptrdiff_t>(x_.taps * y_.taps);
+  const bool dense = (x_.taps == 1 || target.x == 1) && (y_.taps == 1 || target.y == static_cast<ptrdiff_t>(x_.taps)) &&
+                     (rows.channels() == 1 || target.large == taps) && target.small > 0 &&
+                     (taps > 1 || target.large == 1 || rows.channels() == 1);
+  if (dense) {
+    const ptrdiff_t first = static_cast<ptrdiff_t>(group) * target.group +
+                            static_cast<ptrdiff_t>(column) * target.small +
+                            static_cast<ptrdiff_t>(rows.c0) * target.large + static_cast<ptrdiff_t>(rows.t0);
+    return store_transposed({c, slices, slice_stride, c_stride_}, rows.size(), columns, target.accumulate,
+                            target.data + first, static_cast<size_t>(target.small));
+  }
   constexpr size_t kStep = 16;  // columns: a cache line of c
   for (size_t s0 = 0; s0 < columns; s0 += kStep) {
     for (size_t s = s0; s < std::min(columns, s0 + kStep); ++s) {

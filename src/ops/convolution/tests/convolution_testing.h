@@ -136,17 +136,14 @@ inline ConvolutionResults run_convolution(const ConvolutionShape& s, const std::
   layer.options.n_threads = threads;
   const auto filter = layer.make();
   EXPECT_EQ(BNNSFilterApplyBatch(filter.get(), s.n, x.data(), 0, y.data(), 0), 0) << BNNSExtLastError();
-  const bool gradients = !(s.transposed && s.groups > 1);
-  if (gradients) {
-    auto dx_desc = image(s.iw, s.ih, s.i, dx.data()), dy_desc = image(s.ow, s.oh, s.o, dy.data());
-    auto dw_desc = layer.parameters.w_desc;
-    dw_desc.data = dw.data();
-    auto db_desc = vector_descriptor(s.o, db.data());
-    EXPECT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), s.n, x.data(), 0, &dx_desc, 0, y.data(), 0, &dy_desc, 0,
-                                           &dw_desc, &db_desc),
-              0)
-        << BNNSExtLastError();
-  }
+  auto dx_desc = image(s.iw, s.ih, s.i, dx.data()), dy_desc = image(s.ow, s.oh, s.o, dy.data());
+  auto dw_desc = layer.parameters.w_desc;
+  dw_desc.data = dw.data();
+  auto db_desc = vector_descriptor(s.o, db.data());
+  EXPECT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), s.n, x.data(), 0, &dx_desc, 0, y.data(), 0, &dy_desc, 0,
+                                         &dw_desc, &db_desc),
+            0)
+      << BNNSExtLastError();
   const auto copy = [](Guarded<float>& v) { return std::vector<float>(v.data(), v.data() + v.size()); };
   return {copy(y), copy(dx), copy(dw), copy(db)};
 }

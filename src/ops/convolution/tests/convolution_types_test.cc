@@ -13,7 +13,9 @@ using namespace bnns::testing;
 // f32, f16 and bf16 in any mix, in any stride; sums in f32, so results are the exact ones rounded once.
 TEST(ConvolutionTypes, FloatTypeMixes) {
   constexpr BNNSDataType types[] = {BNNSDataTypeFloat32, BNNSDataTypeFloat16, BNNSDataTypeBFloat16};
-  for (const ConvolutionShape& s : {make_shape(2, 6, 9, 10, 5, 3, 1, 1), make_shape(2, 4, 9, 35, 4, 3, 2, 1, 4)}) {
+  for (const ConvolutionShape& s :
+       {make_shape(2, 6, 9, 10, 5, 3, 1, 1), make_shape(2, 4, 9, 35, 4, 3, 2, 1, 4),
+        make_shape(2, 6, 5, 7, 5, 3, 2, 1, 1, 1, true), make_shape(2, 6, 6, 5, 8, 4, 2, 1, 2, 1, true)}) {
     const IntegerData data(s, 3);
     for (const auto x : types) {
       for (const auto w : types) {

@@ -1,9 +1,10 @@
 // Which maps and weight gradients Winograd's algorithm takes: where it pays, and where its error stays below four times
-// that of plain sums.
+// that of plain sums. None with BNNS_PRECISION=strict.
 
 #include <algorithm>
 
 #include "src/core/isa.h"
+#include "src/core/process/precision.h"
 #include "src/ops/convolution/winograd/dw.h"
 #include "src/ops/convolution/winograd/gather.h"
 #include "src/ops/convolution/winograd/transposed.h"
@@ -42,7 +43,7 @@ bool has_mild_corners(size_t taps, const PatchAxis& y, const PatchAxis& x) {
 bool accepts_winograd_gather(const PatchMap& p) {
   const PatchAxis &y = p.y, &x = p.x;
   const size_t taps = winograd_taps(y, x), rows = p.rows, batch = p.batch;
-  if (taps == 0 || p.groups() != 1 || rows < kLeastRows) return false;
+  if (strict_precision() || taps == 0 || p.groups() != 1 || rows < kLeastRows) return false;
   if (!has_mild_corners(taps, y, x)) return false;
   // Without FMA the error of larger kernels passes four times that of plain sums (4x4, two pixels of padding).
   if (y.taps > 3 && isa() == Isa::baseline) return false;
@@ -65,7 +66,9 @@ bool accepts_winograd_gather(const PatchMap& p) {
 
 bool accepts_winograd_transposed(const PatchMap& p) {
   const ConvolutionMap& map = p.map;
-  if (!p.up || p.bf16 || map.groups != 1 || map.small_channels < kTransposedLeastDepth) return false;
+  if (strict_precision() || !p.up || p.bf16 || map.groups != 1 || map.small_channels < kTransposedLeastDepth) {
+    return false;
+  }
   const PatchAxis y = down_axis(map.y), x = down_axis(map.x);
   const size_t taps = winograd_taps(y, x), batch = p.batch;
   if (taps == 0) return false;
@@ -98,7 +101,9 @@ bool accepts_winograd_transposed(const PatchMap& p) {
 bool accepts_winograd_dw(const WeightMap& p) {
   const ConvolutionMap& map = p.map;
   // Without FMA its transforms round so often that small images have more than four times the error of plain sums.
-  if (isa() == Isa::baseline || map.groups != 1 || map.small_channels < kDwLeastSmall) return false;
+  if (strict_precision() || isa() == Isa::baseline || map.groups != 1 || map.small_channels < kDwLeastSmall) {
+    return false;
+  }
   const PatchAxis &y = p.y, &x = p.x;
   const size_t taps = winograd_taps(y, x), phases = winograd_channels(y, 1), pixels = y.pixels * x.pixels;
   if (taps == 0 || !has_mild_taps(y, x)) return false;

@@ -237,8 +237,8 @@ void WinogradProduct::run_columns(const PixelBlock& tiles, size_t column, const 
   g.c_stride = kWinogradColumns;
   for (size_t d = 0; d < depth_blocks(); ++d) {
     const size_t channel = d * depth_step_;
-    g.depth = std::min(depth_step_, channels_ - channel);
-    set_b_panels(&g, kernels_.columns, g.depth * kernels_.columns);
+    const size_t depth = std::min(depth_step_, channels_ - channel);
+    set_b_panels(&g, kernels_.columns, depth * kernels_.columns);
     g.accumulate = d > 0;
     if (!u) transform_weights(column, d, own_u);
     for (size_t k = 0; k < kWinogradPoints; ++k) {
@@ -251,7 +251,7 @@ void WinogradProduct::run_columns(const PixelBlock& tiles, size_t column, const 
             b.data + plane / columns * b.sample_stride + plane % columns * b.channel_stride + asked % row_lines * 16,
             1);
       }
-      kernels_.block(g);
+      multiply_point(kernels_, g, depth);
     }
   }
   finish(b, column, columns, m, buffer);

@@ -213,14 +213,14 @@ class Transposed {
     g.c_stride = kWinogradColumns;
     for (size_t d = 0; d < depth_blocks(); ++d) {
       const size_t channel = d * depth_step_;
-      g.depth = std::min(depth_step_, channels_ - channel);
-      set_b_panels(&g, kernels_.columns, g.depth * kernels_.columns);
+      const size_t depth = std::min(depth_step_, channels_ - channel);
+      set_b_panels(&g, kernels_.columns, depth * kernels_.columns);
       g.accumulate = d > 0;
       if (few_tiles_) transform_weights(column, d, buffer.u);
       const float* const u = few_tiles_ ? buffer.u : buffer.u + (column * depth_blocks() + d) * u_block_;
       for (size_t k = 0; k < kWinogradPoints; ++k) {
         g.a = buffer.z + k * z_point_ + channel, g.b = u + k * u_point_, g.c = buffer.m + k * m_point_;
-        kernels_.block(g);
+        multiply_point(kernels_, g, depth);
       }
     }
   }
