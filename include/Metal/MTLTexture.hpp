@@ -78,3 +78,12 @@ class BNNS_MPS_API Texture : public NS::Referencing<Texture> {
 };
 
 }  // namespace MTL
+
+namespace MTLX {
+
+// Where the texture's memory begins, on its device: slices of rows of texels, without gaps, for as long as the texture
+// lives. For sharing it with other libraries; wait for command buffers that use the texture. Null for a texture of
+// another library.
+BNNS_MPS_API void* contents(const MTL::Texture* texture);
+
+}  // namespace MTLX

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "src/core/error.h"
+#include "src/core/float_mode.h"
 #include "src/mps/device/device_backend.h"
 
 namespace bnns::mps {
@@ -25,6 +26,7 @@ class CpuQueue final : public QueueBackend {
     span->begin = host_seconds();
     for (const Operation& operation : operations) {
       if (const auto* encode = std::get_if<Encode>(&operation)) {
+        const FloatMode mode;  // not around handlers: they are the caller's code
         encode->run_cpu();
       } else if (const auto* fill = std::get_if<Fill>(&operation)) {
         std::memset(fill->data, 0, fill->bytes);

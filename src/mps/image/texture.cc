@@ -187,3 +187,12 @@ NS::Object* TextureDescriptor::copyObject() const {
 }
 
 }  // namespace MTL
+
+namespace MTLX {
+
+void* contents(const MTL::Texture* texture) {
+  const auto* ours = dynamic_cast<const bnns::mps::TextureImpl*>(texture);
+  return ours ? ours->data() : nullptr;
+}
+
+}  // namespace MTLX

@@ -44,6 +44,20 @@ TEST_P(Images, Properties) {
   EXPECT_EQ(make(MPS::ImageFeatureChannelFormatUnorm16, 2, 2, 1)->pixelFormat(), MTL::PixelFormatR16Unorm);
 }
 
+TEST_P(Images, ContentsAreWhereTheTexelsLie) {
+  MPS::Image* image = make(kF32, 3, 2, 6);
+  const auto values = numbers(3 * 2 * 6);
+  image->writeBytes(values.data(), kCHW, 0);
+  void* memory = MTLX::contents(image->texture());
+  ASSERT_NE(memory, nullptr);
+  if (MTLX::deviceKind(device_.get()) == MTLX::DeviceKind::cpu) {
+    const auto* texels = static_cast<const float*>(memory);
+    EXPECT_EQ(texels[1], values[6]);        // pixel 0, channel 1
+    EXPECT_EQ(texels[24 + 4], values[25]);  // slice 1: channel 4 of pixel 1
+  }
+  EXPECT_EQ(MTLX::contents(nullptr), nullptr);
+}
+
 TEST_P(Images, WrongDescriptors) {
   EXPECT_EQ(make(MPS::ImageFeatureChannelFormatNone, 2, 2, 1), nullptr);
   EXPECT_EQ(make(kF32, 0, 2, 1), nullptr);

@@ -26,6 +26,9 @@ const CpuImplementation kOnCpu[kCpuImplementations] = {
      "2x2 stride 2, 3x3 stride 1 or 2 of f32 or f16, whole slices; every window meets the image; L2 with Clamp inside "
      "it",
      accepts_band, run_band},
+    {"mps_pooling/cpu/separable",
+     "windows of at most 1024 taps on a side; sums without dilation, but not those of band's windows",
+     accepts_separable, run_separable},
     {"mps_pooling/cpu/plain", "anything", accepts_any, run_plain},
 };
 

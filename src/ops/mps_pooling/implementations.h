@@ -10,7 +10,7 @@ namespace bnns::mps {
 // The whole encode, on up to `threads` threads (0: the default).
 using RunOnCpu = void (*)(const PoolEncode& encode, size_t threads) noexcept;
 using CpuImplementation = Implementation<PoolEncode, RunOnCpu>;
-inline constexpr size_t kCpuImplementations = 6;
+inline constexpr size_t kCpuImplementations = 7;
 extern const CpuImplementation kOnCpu[kCpuImplementations];
 
 // Launches the whole encode on a stream (mps_pooling/implementations_cuda.cc). The table is there without CUDA too,

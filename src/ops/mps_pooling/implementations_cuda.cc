@@ -18,8 +18,9 @@ const CudaImplementation kOnCuda[kCudaImplementations] = {
     {"mps_pooling/cuda/band",
      "2x2 stride 2, 3x3 stride 1 or 2 of f32 or f16, whole slices; every window meets the image", cuda::accepts_band,
      BNNS_LAUNCH(launch_band)},
-    {"mps_pooling/cuda/tiles", "gradients: what the windows of a tile of 32x32 pixels send fits in 48 KiB",
-     cuda::accepts_tiles, BNNS_LAUNCH(launch_tiles)},
+    {"mps_pooling/cuda/separable",
+     "windows of at most 254 taps on a side; sums without dilation, but not those of band's windows",
+     cuda::accepts_separable, BNNS_LAUNCH(launch_separable)},
     {"mps_pooling/cuda/plain", "anything", accepts_any, BNNS_LAUNCH(launch_plain)},
 };
 

@@ -108,22 +108,46 @@ BNNS_HOST_DEVICE TexelIndex max_window_index(const AxisTaps& ty, const AxisTaps&
   return index;
 }
 
-template <class Read>
-BNNS_HOST_DEVICE Texel sum_window(const AxisTaps& ty, const AxisTaps& tx, Read&& read) {
+// The order in which a window's taps are added, of averages and norms: tap by tap in row-major order in the common
+// windows, which kernels of both devices reduce in one piece; else a sum per column first, so that windows next to each
+// other can share it. Larger windows of one column or row are the same in both.
+BNNS_HOST_DEVICE bool adds_columns(const PoolAxis& x, const PoolAxis& y) {
+  const bool two = x.kernel == 2 && x.stride == 2, three = x.kernel == 3 && x.stride <= 2;
+  return !(y.kernel == x.kernel && y.stride == x.stride && (two || three));
+}
+
+// The sum of f(tap) over the taps inside; clamp: over all.
+template <class Read, class F>
+BNNS_HOST_DEVICE Texel sum_of_taps(const AxisTaps& ty, const AxisTaps& tx, bool clamp, bool columns, Read&& read,
+                                   F&& f) {
   Texel sum = {{0, 0, 0, 0}};
-  for_each_tap(ty, tx, false, read, [&](const Texel& t, int64_t, int64_t) {
-    for (int l = 0; l < 4; ++l) sum.v[l] += t.v[l];
-  });
+  if (!columns) {
+    for_each_tap(ty, tx, clamp, read, [&](const Texel& t, int64_t, int64_t) {
+      for (int l = 0; l < 4; ++l) sum.v[l] += f(t.v[l]);
+    });
+    return sum;
+  }
+  const int32_t y0 = clamp ? 0 : ty.begin, y1 = clamp ? ty.kernel : ty.end;
+  const int32_t x0 = clamp ? 0 : tx.begin, x1 = clamp ? tx.kernel : tx.end;
+  for (int32_t i = x0; i < x1; ++i) {
+    Texel column = {{0, 0, 0, 0}};
+    for (int32_t j = y0; j < y1; ++j) {
+      const Texel t = read(clamp ? ty.clamped(j) : ty.at(j), clamp ? tx.clamped(i) : tx.at(i));
+      for (int l = 0; l < 4; ++l) column.v[l] += f(t.v[l]);
+    }
+    for (int l = 0; l < 4; ++l) sum.v[l] += column.v[l];
+  }
   return sum;
 }
 
 template <class Read>
-BNNS_HOST_DEVICE Texel square_sum_window(const AxisTaps& ty, const AxisTaps& tx, PoolEdge edge, Read&& read) {
-  Texel sum = {{0, 0, 0, 0}};
-  for_each_tap(ty, tx, edge == PoolEdge::clamp, read, [&](const Texel& t, int64_t, int64_t) {
-    for (int l = 0; l < 4; ++l) sum.v[l] += t.v[l] * t.v[l];
-  });
-  return sum;
+BNNS_HOST_DEVICE Texel sum_window(const AxisTaps& ty, const AxisTaps& tx, bool columns, Read&& read) {
+  return sum_of_taps(ty, tx, false, columns, read, [](float v) { return v; });
+}
+template <class Read>
+BNNS_HOST_DEVICE Texel square_sum_window(const AxisTaps& ty, const AxisTaps& tx, PoolEdge edge, bool columns,
+                                         Read&& read) {
+  return sum_of_taps(ty, tx, edge == PoolEdge::clamp, columns, read, [](float v) { return v * v; });
 }
 
 // Windows i of [0, count) that reach source pixel p of an axis: [first, last]. With the clamp edge the outermost pixels

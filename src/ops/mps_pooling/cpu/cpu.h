@@ -53,6 +53,21 @@ void run_direct(const PoolEncode& e, size_t threads) noexcept;
 bool accepts_band(const PoolEncode& e) noexcept;
 void run_band(const PoolEncode& e, size_t threads) noexcept;
 
+// Any window, at a cost that grows with its sides and not with its area (mps_pooling/cpu/separable_simd.cc).
+bool accepts_separable(const PoolEncode& e) noexcept;
+void run_separable(const PoolEncode& e, size_t threads) noexcept;
+inline constexpr int64_t kMostSeparableKernel = 1024;  // taps on a side
+
+// A task is a band of target rows of one plane. Rows of scratch are of floats, four for each pixel or window.
+struct CpuSeparable {
+  int64_t left, extended;             // source rows in scratch begin with pixel -left and have so many pixels
+  int64_t before, slots;              // rows of what windows send begin with window -before and have so many slots
+  int64_t band, rows;                 // target rows of a band; source rows that it reads, at most
+  int64_t row, slot_row, target_row;  // floats of a row of pixels, of slots, of the source's pixels alone
+
+  size_t scratch_bytes() const;
+};
+
 // Targets from this size on are written with non-temporal stores: reading lines only to overwrite them costs a third of
 // the time, and what is read passes through the caches too: together they are more than a core's second-level cache, so
 // that the next encode would not find them there anyway.

@@ -31,14 +31,14 @@ Texel forward_window(const PoolEncode& e, const Plane& source, int64_t y_first, 
     case PoolKind::max:
       return max_window(ty, tx, e.edge, read);
     case PoolKind::average: {
-      Texel sum = sum_window(ty, tx, read);
+      Texel sum = sum_window(ty, tx, adds_columns(e.x, e.y), read);
       const int64_t n =
           divisor_extent(y_first, e.y, e.source.height, e.edge) * divisor_extent(x_first, e.x, e.source.width, e.edge);
       for (float& v : sum.v) v = n == 0 ? 0.0f : v / static_cast<float>(n);
       return sum;
     }
     case PoolKind::l2_norm: {
-      Texel sum = square_sum_window(ty, tx, e.edge, read);
+      Texel sum = square_sum_window(ty, tx, e.edge, adds_columns(e.x, e.y), read);
       for (float& v : sum.v) v = std::sqrt(v);
       return sum;
     }
@@ -69,7 +69,7 @@ Sent window_of(const PoolEncode& e, const Plane& source, const Plane& gradient, 
     s.index = max_window_index(ty, tx, e.edge, e.source.width, read);
     return s;
   }
-  const Texel sum = square_sum_window(ty, tx, e.edge, read);
+  const Texel sum = square_sum_window(ty, tx, e.edge, adds_columns(e.x, e.y), read);
   for (int l = 0; l < 4; ++l) s.value.v[l] = sum.v[l] == 0.0f ? 0.0f : s.value.v[l] / std::sqrt(sum.v[l]);
   return s;
 }
@@ -81,6 +81,7 @@ Texel gather(const PoolEncode& e, const Plane& source, WindowRange rows, WindowR
   Texel sum = {{0, 0, 0, 0}};
   const int64_t ey = e.y.extent(), ex = e.x.extent();
   const auto self = static_cast<int32_t>(y * e.source.width + x);
+  const bool columns_first = adds_columns(e.x, e.y);  // a pixel that is several taps counts by columns, then by rows
   for (int64_t wy = rows.first; wy <= rows.last; ++wy) {
     int64_t count_y = 1;
     if (e.kind != PoolKind::max) {
@@ -95,11 +96,12 @@ Texel gather(const PoolEncode& e, const Plane& source, WindowRange rows, WindowR
         for (int l = 0; l < 4; ++l) row.v[l] += s.index.v[l] == self ? value.v[l] : 0.0f;
         continue;
       }
-      const int64_t count = count_y * taps_on(x, e.x.first_centre + wx * e.x.stride - e.x.before(), e.x, ex,
-                                              e.source.width, e.kind == PoolKind::average ? PoolEdge::zero : e.edge);
+      const int64_t count = (columns_first ? 1 : count_y) *
+                            taps_on(x, e.x.first_centre + wx * e.x.stride - e.x.before(), e.x, ex, e.source.width,
+                                    e.kind == PoolKind::average ? PoolEdge::zero : e.edge);
       for (int l = 0; l < 4 && count != 0; ++l) row.v[l] += value.v[l] * static_cast<float>(count);
     }
-    for (int l = 0; l < 4; ++l) sum.v[l] += row.v[l];
+    for (int l = 0; l < 4; ++l) sum.v[l] += columns_first ? row.v[l] * static_cast<float>(count_y) : row.v[l];
   }
   if (e.kind == PoolKind::l2_norm) {
     const Texel own = source.read(y, x);

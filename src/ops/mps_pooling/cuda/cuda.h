@@ -16,9 +16,9 @@ int launch_halving(const PoolEncode& e, void* stream) noexcept;
 // The common windows, each source texel fetched once and each target texel written once.
 bool accepts_band(const PoolEncode& e) noexcept;
 int launch_band(const PoolEncode& e, void* stream) noexcept;
-// Gradients of any window, tile by tile.
-bool accepts_tiles(const PoolEncode& e) noexcept;
-int launch_tiles(const PoolEncode& e, void* stream) noexcept;
+// Any window of at most 254 taps on a side: columns first, then rows.
+bool accepts_separable(const PoolEncode& e) noexcept;
+int launch_separable(const PoolEncode& e, void* stream) noexcept;
 // Anything.
 int launch_plain(const PoolEncode& e, void* stream) noexcept;
 

@@ -225,16 +225,20 @@ TEST(MpsPoolingCpu, LargeTargets) {
   });
 }
 
-// Sums are made tap by tap in row-major order, as on the GPU (mps_pooling/window.h): another order on one of the two
-// devices would fail only where there is a GPU (scripts/gpu-pooling).
+// Sums are made tap by tap in row-major order in the common windows, by columns in others, as on the GPU
+// (mps_pooling/window.h): another order on one of the two devices would fail only where there is a GPU
+// (scripts/gpu-pooling).
 TEST(MpsPoolingCpu, PlainAddsTapsInTheOrderOfTheGpu) {
-  constexpr int64_t kWidth = 11, kHeight = 9, kKernel = 5;
-  for (const PoolKind kind : {PoolKind::average, PoolKind::l2_norm}) {
+  constexpr int64_t kWidth = 11, kHeight = 9;
+  for (int run_of = 0; run_of < 4; ++run_of) {
+    const PoolKind kind = run_of % 2 ? PoolKind::l2_norm : PoolKind::average;
+    const bool columns = run_of >= 2;
+    const int64_t k = columns ? 5 : 3;
     Random random(4000);
     Case c;
     PoolEncode& e = c.e;
     c.values = Values::reals;
-    e.kind = kind, e.x.kernel = e.y.kernel = kKernel, e.x.first_centre = e.y.first_centre = 1;
+    e.kind = kind, e.x.kernel = e.y.kernel = k, e.x.first_centre = e.y.first_centre = 1;
     e.images = 1, e.channels = 4, e.width = kWidth, e.height = kHeight;
     c.source = std::make_unique<TestImage>(random, PixelType::f32, 1, 4, kHeight, kWidth, c.values);
     c.target = std::make_unique<TestImage>(random, PixelType::f32, 1, 4, kHeight, kWidth, c.values);
@@ -243,15 +247,18 @@ TEST(MpsPoolingCpu, PlainAddsTapsInTheOrderOfTheGpu) {
     const auto* x = reinterpret_cast<const float*>(c.source->memory->data());
     for (int64_t i = 0; i < kHeight * kWidth * 4; ++i) {
       const int64_t lane = i % 4, column = i / 4 % kWidth, row = i / 4 / kWidth;
-      float sum = 0;
-      for (int64_t t = 0; t < kKernel * kKernel; ++t) {
-        const int64_t y = row + 1 - kKernel / 2 + t / kKernel, at = column + 1 - kKernel / 2 + t % kKernel;
-        if (y < 0 || y >= kHeight || at < 0 || at >= kWidth) continue;
-        const float v = x[(y * kWidth + at) * 4 + lane];
-        sum += kind == PoolKind::average ? v : v * v;
+      float sum = 0, part = 0;
+      for (int64_t t = 0; t < k * k; ++t) {
+        const int64_t down = columns ? t % k : t / k, across = columns ? t / k : t % k;
+        const int64_t y = row + 1 - k / 2 + down, at = column + 1 - k / 2 + across;
+        if (y >= 0 && y < kHeight && at >= 0 && at < kWidth) {
+          const float v = x[(y * kWidth + at) * 4 + lane];
+          (columns ? part : sum) += kind == PoolKind::average ? v : v * v;
+        }
+        if (columns && down == k - 1) sum += part, part = 0;
       }
-      const float want = kind == PoolKind::average ? sum / float(kKernel * kKernel) : std::sqrt(sum);
-      ASSERT_EQ(float(c.target->at(have, size_t(i))), want) << "kind " << int(kind) << ", element " << i;
+      const float want = kind == PoolKind::average ? sum / float(k * k) : std::sqrt(sum);
+      ASSERT_EQ(float(c.target->at(have, size_t(i))), want) << "run " << run_of << ", element " << i;
     }
   }
 }
