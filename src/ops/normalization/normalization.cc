@@ -11,6 +11,7 @@
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/ops/normalization/common/kernels.h"
+#include "src/tensor/distinct.h"
 #include "src/tensor/elements.h"
 
 namespace bnns {
@@ -50,6 +51,7 @@ Tensor read_data(const BNNSNDArrayDescriptor& d, const char* field) {
 void read_shape(const BNNSLayerParametersNormalization& layer, NormalizationProblem* p) {
   p->x = read_data(layer.i_desc, "i_desc");
   p->y = read_data(layer.o_desc, "o_desc");
+  check_distinct(p->y, kOp, "o_desc");
   if (p->x.count != p->y.count ||
       (p->x.layout == p->y.layout && !std::equal(p->x.size, p->x.size + p->x.rank, p->y.size))) {
     fail_invalid("%s: o_desc is %s, expected the sizes of i_desc, %s", kOp, p->y.text().c_str(), p->x.text().c_str());
@@ -64,9 +66,27 @@ void read_shape(const BNNSLayerParametersNormalization& layer, NormalizationProb
   }
 }
 
-Tensor read_parameter(const BNNSNDArrayDescriptor& d, size_t count, const char* what, const char* field) {
+// gamma or beta of a layer normalization as an ImageCHW repeats along the normalised axes where its extent is 1: there
+// its stride becomes 0.
+Tensor repeated(Tensor t, const NormalizationProblem& p) {
+  const size_t extents[] = {p.width, p.axis <= 1 ? p.height : 1, p.axis == 0 ? p.channels : 1};
+  if (p.kind != NormalizationKind::layer || t.layout != BNNSDataLayoutImageCHW || t.count >= p.affine_count()) return t;
+  for (size_t k = 0; k < t.rank; ++k) {
+    if (t.size[k] != extents[k] && t.size[k] != 1) return t;
+  }
+  for (size_t k = 0; k < t.rank; ++k) {
+    if (t.size[k] == extents[k]) continue;
+    t.count *= extents[k];
+    t.size[k] = extents[k], t.stride[k] = 0;
+  }
+  t.dense = false;
+  return t;
+}
+
+Tensor read_parameter(const BNNSNDArrayDescriptor& d, const NormalizationProblem& p, size_t count, const char* what,
+                      const char* field) {
   if (is_absent(d)) return {};
-  const Tensor t = resolve_with_data(d, kOp, field);
+  const Tensor t = repeated(resolve_with_data(d, kOp, field), p);
   if (!is_float(t.type)) {
     fail_unsupported("%s: %s has type %s; it is f32, f16 or bf16", kOp, field, type_name(t.type));
   }
@@ -76,12 +96,12 @@ Tensor read_parameter(const BNNSNDArrayDescriptor& d, size_t count, const char* 
   return t;
 }
 
-Tensor read_moving(const BNNSNDArrayDescriptor& d, size_t channels, const char* field) {
+Tensor read_moving(const BNNSNDArrayDescriptor& d, const NormalizationProblem& p, const char* field) {
   if (!is_absent(d) && d.data_type != BNNSDataTypeFloat32) {
     fail_unsupported("%s: %s.data_type is %s; moving statistics are BNNSDataTypeFloat32, whatever the data are", kOp,
                      field, enum_text(d.data_type).text);
   }
-  return read_parameter(d, channels, "channels", field);
+  return read_parameter(d, p, p.channels, "channels", field);
 }
 
 const char* affine_meaning(const NormalizationProblem& p) {
@@ -128,11 +148,11 @@ NormalizationProblem make_normalization_problem(BNNSFilterType type, const BNNSL
     }
   }
   const size_t affine = p.affine_count();
-  p.beta = read_parameter(layer->beta_desc, affine, affine_meaning(p), "beta_desc");
-  p.gamma = read_parameter(layer->gamma_desc, affine, affine_meaning(p), "gamma_desc");
+  p.beta = read_parameter(layer->beta_desc, p, affine, affine_meaning(p), "beta_desc");
+  p.gamma = read_parameter(layer->gamma_desc, p, affine, affine_meaning(p), "gamma_desc");
   if (p.kind == NormalizationKind::batch || p.kind == NormalizationKind::instance) {
-    p.moving_mean = read_moving(layer->moving_mean_desc, p.channels, "moving_mean_desc");
-    p.moving_variance = read_moving(layer->moving_variance_desc, p.channels, "moving_variance_desc");
+    p.moving_mean = read_moving(layer->moving_mean_desc, p, "moving_mean_desc");
+    p.moving_variance = read_moving(layer->moving_variance_desc, p, "moving_variance_desc");
     if (!(layer->momentum >= 0 && layer->momentum <= 1)) {
       fail_invalid("%s: momentum is %g, expected 0 to 1", kOp, static_cast<double>(layer->momentum));
     }
@@ -166,6 +186,9 @@ bool normalization_needs_output(const NormalizationProblem& problem) noexcept {
 }
 
 Tensor resolve_affine_delta(const BNNSNDArrayDescriptor* d, const NormalizationProblem& problem, const char* field) {
+  const Tensor given = resolve_with_data(d, kOp, field);
+  check_distinct(given, kOp, field);
+  if (const Tensor t = repeated(given, problem); t.count != given.count && is_float(t.type)) return t;
   return resolve_delta(d, vector_tensor(problem.affine_count(), nullptr), kOp, field);
 }
 

@@ -216,7 +216,7 @@ void normalization_backward(const NormalizationProblem& problem, const Normaliza
 // Whether backward takes act' from y. Functions without that form recompute gamma x^ + beta instead (K8).
 bool normalization_needs_output(const NormalizationProblem& problem) noexcept;
 
-// A descriptor for dbeta or dgamma: affine_count() elements.
+// A descriptor for dbeta or dgamma: affine_count() elements, or fewer that repeat.
 Tensor resolve_affine_delta(const BNNSNDArrayDescriptor* d, const NormalizationProblem& problem, const char* field);
 
 // ---- the stand-alone layer --------------------------------------------------------------------------------------

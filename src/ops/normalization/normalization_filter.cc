@@ -4,6 +4,7 @@
 
 #include "src/core/error.h"
 #include "src/ops/normalization/implementations.h"
+#include "src/tensor/distinct.h"
 #include "src/tensor/elements.h"
 #include "src/tensor/overlap.h"
 
@@ -99,6 +100,7 @@ void NormalizationFilter::apply_backward(const NormalizationBackwardCall& call) 
   }
   if (call.in_delta) {
     dx = resolve_delta(call.in_delta, p.x, kOp, "in_delta");
+    check_distinct(dx, kOp, "in_delta");
     wanted.dx = &dx;
     wanted.dx_stride = output_batch_stride(call.in_delta_stride, batch, dx, kOp, "in_delta_stride");
     check_in_place_or_apart({dy, dy.data, wanted.dy_stride, "out_delta"}, {dx, dx.data, wanted.dx_stride, "in_delta"},

@@ -6,6 +6,7 @@
 #include "src/core/error.h"
 #include "src/core/notes.h"
 #include "src/ops/pooling/implementations.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 namespace {
@@ -115,6 +116,7 @@ PoolingLayer make_pooling_layer(const BNNSLayerParametersPooling* layer) {
   p.problem.function = read_function(layer->pooling_function);
   p.x = resolve_image(layer->i_desc, "i_desc");
   p.y = resolve_image(layer->o_desc, "o_desc");
+  check_distinct(p.y, kOp, "o_desc");
   if (p.x.size[2] != p.y.size[2]) {
     fail_invalid("%s: o_desc has %zu channels, expected %zu as in i_desc", kOp, p.y.size[2], p.x.size[2]);
   }

@@ -12,6 +12,7 @@
 #include "src/core/parallel.h"
 #include "src/ops/pooling/implementations.h"
 #include "src/ops/pooling/pooling.h"
+#include "src/tensor/distinct.h"
 #include "src/tensor/elements.h"
 
 namespace bnns {
@@ -247,6 +248,7 @@ PoolingBackward PoolingFilter::prepare_backward(const BackwardCall& call, const 
   }
   if (call.in_delta) {
     const Tensor dx = as_image(resolve_delta(call.in_delta, layer_.x, kOp, "in_delta"), layer_.x, "in_delta");
+    check_distinct(dx, kOp, "in_delta");
     const size_t dx_stride = output_batch_stride(call.in_delta_stride, batch, dx, kOp, "in_delta_stride");
     const size_t dx_bytes = batch_bytes(batch, dx_stride, dx, kOp, "in_delta_stride");
     check_disjoint(dx.data, dx_bytes, "in_delta", dy.data, dy_bytes, "out_delta", kOp);

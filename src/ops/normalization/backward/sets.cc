@@ -264,10 +264,4 @@ const char* normalization_backward_name(const NormalizationProblem& problem, con
   return find(kNormalizationBackward, shape).name;
 }
 
-void normalization_backward(const NormalizationProblem& problem, const NormalizationParameters& parameters,
-                            const NormalizationState& state, const NormalizationBackward& call, ScratchShelf& scratch,
-                            size_t n_threads) {
-  BackwardPass(problem, parameters, state, call, scratch, n_threads).run();
-}
-
 }  // namespace bnns

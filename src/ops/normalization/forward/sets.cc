@@ -22,17 +22,20 @@ ForwardPass::ForwardPass(const NormalizationProblem& problem, NormalizationParam
       affine_(plan_, parameters, at<float>(affine_at_)),
       shape_{plan_, schedule_.split, affine_.gamma != nullptr} {
   x_direct_ = x_.direct({0, 0, 1, 1});
+  const size_t tensor_bytes = plan_.batch * problem.count() * sizeof(float);
+  // x is of floats: dense, it is converted by whole runs. What stays in cache is rather copied, once.
+  x_twice_ = x_direct_ || (!call.x_is_dense && problem.x.dense && tensor_bytes >= kStreamStateBytes);
   x_uniform_ = x_.direct({0, 0, 2, 1});
   gather_moments_ = !call.moments && !(moving_mean_wanted_ && moving_variance_wanted_);
   separate_activation_ = needs_activation_pass(problem.activation);
-  const bool direct = (x_direct_ || values_) && y_.direct({0, 0, plan_.block_rows, 1}) && !separate_activation_;
+  const bool direct =
+      (x_direct_ || (values_ && !x_twice_)) && y_.direct({0, 0, plan_.block_rows, 1}) && !separate_activation_;
   block_columns_ = direct ? plan_.rows() * plan_.row_length : kMomentBlock;
   joined_ = direct && x_.joined() && y_.joined();
   bundle_ = joined_ ? schedule_.bundle : 1;
   shape_.joined = joined_;
   shape_.gathers = gather_moments_;
   const bool each_row = accepts_forward_rows(shape_);
-  const size_t tensor_bytes = plan_.batch * problem.count() * sizeof(float);
   stream_values_ = values_ && tensor_bytes >= kStreamStateBytes && !plan_.by_columns;
   const size_t stream_from = !values_                       ? kStreamOutputBytes
                              : plan_.batch_sets || each_row ? kStreamTrainingBytes

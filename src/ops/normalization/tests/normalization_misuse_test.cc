@@ -37,8 +37,8 @@ TEST(NormalizationMisuse, BC34_BC35_CreationSaysWhy) {
   refused(Norm::batch, [](P& p) { p.o_desc.layout = BNNSDataLayout(5); }, {"o_desc.layout is 0x5"});
   refused(Norm::batch, [](P& p) { p.i_desc.data_type = BNNSDataTypeInt8; }, {"i_desc has type i8"});
   refused(Norm::batch, [](P& p) { p.o_desc.data_type = BNNSDataType(9); }, {"o_desc.data_type is 0x9"});
-  refused(Norm::batch, [](P& p) { p.i_desc.stride[0] = 3, p.i_desc.stride[1] = 2; },
-          {"i_desc.stride[1] is 2, expected at least stride[0] = 3"});
+  refused(Norm::batch, [](P& p) { p.o_desc.stride[0] = 2, p.o_desc.stride[1] = 1; },
+          {"o_desc is f32 3x3x4: elements (1, 0, 0) and (0, 2, 0) share an address"});
   refused(Norm::batch, [](P& p) { p.gamma_desc.size[0] = 5; }, {"gamma_desc has 5 elements, expected 4 = channels"});
   refused(Norm::instance, [](P& p) { p.beta_desc.size[0] = 36; }, {"beta_desc has 36 elements, expected 4 = channels"});
   refused(Norm::group, [](P& p) { p.num_groups = 2, p.beta_desc.size[0] = 2; },

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/core/float_mode.h"
 #include "src/engine/activation/activation.h"
 #include "src/ops/normalization/tests/normalization_bounds_testing.h"
 
@@ -178,6 +179,7 @@ TEST(Normalization, EveryElementwiseActivation) {
       const auto got = train(fused, x, dy);
       std::vector<float> want(c.count()), g(c.count());
       const auto before = train(plain, x, dy);
+      const FloatMode mode;  // as inside the calls
       activation_forward(activation, before.y.data(), want.data(), c.count());
       EXPECT_TRUE(same_bits(got.y, want));
       if (has_derivative_from_output(activation))

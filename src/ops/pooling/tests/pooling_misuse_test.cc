@@ -61,10 +61,10 @@ TEST(PoolingMisuse, CreationSaysWhy) {
   refused([](L l) { l.parameters.i_desc.data_type = BNNSDataTypeInt8; }, {"i_desc has type i8", "f32, f16 or bf16"});
   refused(
       [](L l) {
-        l.parameters.i_desc.stride[0] = 4;
-        l.parameters.i_desc.stride[1] = 2;
+        l.parameters.o_desc.stride[0] = 1;
+        l.parameters.o_desc.stride[1] = 1;
       },
-      {"i_desc.stride[1] is 2"});
+      {"o_desc is f32", "elements (0, 1, 0) and (1, 0, 0) share an address"});
   refused([](L l) { l.parameters.pooling_function = BNNSPoolingFunction(9); }, {"pooling_function is 9"});
   refused([](L l) { l.parameters.bias.size[0] = 3; }, {"bias has 3 elements, expected 2 = channels"});
   refused([](L l) { l.parameters.activation.function = BNNSActivationFunctionSoftmax; },
