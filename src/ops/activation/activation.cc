@@ -4,6 +4,7 @@
 
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 namespace {
@@ -107,6 +108,7 @@ ActivationProblem make_activation_problem(const BNNSLayerParametersActivation* l
   p.o = resolve(layer->o_desc, kOp, "o_desc");
   check_tensor(p.i, "i_desc");
   check_tensor(p.o, "o_desc");
+  check_distinct(p.o, kOp, "o_desc");
   const bool gumbel_max = a.function == BNNSActivationFunctionGumbelMax;
   if (p.activation.is_rowwise() || gumbel_max) read_row_axes(layer->axis_flags, &p);
   if (gumbel_max) {

@@ -4,6 +4,7 @@
 
 #include "src/ops/activation/activation_filter.h"
 #include "src/ops/activation/activation_tasks.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 namespace {
@@ -87,6 +88,7 @@ void ActivationFilter::backward(const BackwardCall& call) {
   BatchOperand dx = dy;
   if (call.in_delta) {
     const Tensor in_delta = resolve_delta(call.in_delta, problem_.i, kActivation, "in_delta");
+    check_distinct(in_delta, kActivation, "in_delta");
     dx = output_operand(in_delta, batch, in_delta.data, call.in_delta_stride, "in_delta", "in_delta_stride");
     check_in_place(dy, dx, batch, kActivation);
     check_in_place(s, dx, batch, kActivation);

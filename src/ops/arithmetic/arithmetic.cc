@@ -6,6 +6,7 @@
 
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 namespace {
@@ -137,6 +138,7 @@ ArithmeticProblem make_arithmetic_problem(const BNNSLayerParametersArithmetic* l
   p.function = layer->arithmetic_function;
   check_role(fields.out_type, "out");
   p.out = resolve(*fields.out, kOp, "out");
+  check_distinct(p.out, kOp, "out");
   if (p.out.layout == BNNSDataLayoutConvolutionWeightsOIHW_Pack32) {
     fail_unsupported("%s: out.layout is OIHW_Pack32: not offered", kOp);
   }

@@ -4,6 +4,7 @@
 
 #include "src/core/error.h"
 #include "src/ops/arithmetic/arithmetic_gradient.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 using namespace arithmetic;
@@ -19,6 +20,7 @@ constexpr const char* kDeltaStrideName[] = {"in_delta_stride[0]", "in_delta_stri
 // an image) is taken in memory order.
 Tensor read_delta(const BNNSNDArrayDescriptor* d, const Tensor& like, const char* name) {
   const Tensor given = resolve_delta(d, like, kOp, name);
+  check_distinct(given, kOp, name);
   if (given.layout == like.layout) return given;
   if (!given.dense && given.rank != 1) {
     fail_unsupported("%s: %s has gaps and another layout than the tensor it belongs to: not offered", kOp, name);

@@ -19,7 +19,7 @@
 
 namespace bnns::arithmetic {
 
-inline constexpr size_t kMinRun = 64;
+inline constexpr size_t kMinRun = 256;  // below, a copy is cheaper than more blocks
 inline constexpr size_t kOperandBufferFloats =
     2 * kBlock;                                // what read may need: a tile of kBlock elements and a block beyond it
 inline constexpr size_t kTaskElements = 8192;  // a task of an element-wise loop: some microseconds

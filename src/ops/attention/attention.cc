@@ -10,6 +10,7 @@
 #include "src/core/error.h"
 #include "src/ops/attention/attention_checks.h"
 #include "src/ops/attention/attention_pass.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 namespace {
@@ -112,6 +113,7 @@ AttentionProblem make_attention_problem(const BNNSLayerParametersMultiheadAttent
   p.key.target = read_target(layer->key.target_desc, "key.target_desc");
   p.value.target = read_target(layer->value.target_desc, "value.target_desc");
   p.output.target = read_target(layer->output.target_desc, "output.target_desc");
+  check_distinct(p.output.target, kOp, "output.target_desc");
   p.query.weights = read_weights(layer->query.weights, 3, "query.weights");
   p.key.weights = read_weights(layer->key.weights, 3, "key.weights");
   p.value.weights = read_weights(layer->value.weights, 3, "value.weights");

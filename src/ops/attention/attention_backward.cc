@@ -12,6 +12,7 @@
 #include "src/ops/attention/attention_checks.h"
 #include "src/ops/attention/attention_pass.h"
 #include "src/simd/sums.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 namespace {
@@ -45,6 +46,7 @@ void sum_columns(const AttentionPass& pass, const RowBlocks& blocks, size_t colu
 
 Tensor read_delta(const BNNSNDArrayDescriptor& d, const char* field) {
   const Tensor t = resolve_with_data(d, kOp, field);
+  check_distinct(t, kOp, field);
   if (!is_float(t.type)) {
     fail_unsupported("%s: %s has type %s; gradients are f32, f16 or bf16", kOp, field, type_name(t.type));
   }

@@ -11,6 +11,7 @@
 #include "src/core/error.h"
 #include "src/core/parallel.h"
 #include "src/filter/batch_pair.h"
+#include "src/tensor/distinct.h"
 #include "src/tensor/overlap.h"
 
 namespace bnns {
@@ -60,6 +61,7 @@ BandPartProblem make_band_part_problem(int lower, int upper, const BNNSNDArrayDe
   p.y = resolve_with_data(output, kOp, "output");
   check_plain(p.x, kOp, "input");
   check_plain(p.y, kOp, "output");
+  check_distinct(p.y, kOp, "output");
   if (p.x.rank < 2) fail_invalid("%s: input has rank %zu, expected at least 2", kOp, p.x.rank);
   if (p.y.layout != p.x.layout || !std::equal(p.x.size, p.x.size + p.x.rank, p.y.size)) {
     fail_invalid("%s: output is %s of layout %s, expected the sizes and layout of input, %s of layout %s", kOp,

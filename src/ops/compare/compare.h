@@ -13,6 +13,7 @@ struct CompareProblem {
   Tensor x0, x1, y;  // same sizes; x1 is x0 again for the one operator with one operand
   BNNSRelationalOperator op = BNNSRelationalOperatorEqual;
   bool exact_integers = false;  // both are integers of the same meaning: compared as such, without f32
+  bool as_stored = false;       // integers of one type and meaning: what is stored is compared
 
   std::string text() const;
 };

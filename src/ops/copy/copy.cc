@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/core/error.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 namespace {
@@ -88,6 +89,7 @@ CopyProblem make_copy_problem(const BNNSNDArrayDescriptor* dest, const BNNSNDArr
   p.to = resolve_with_data(dest, op, "dest");
   check_layout(p.from, op, "src");
   check_layout(p.to, op, "dest");
+  check_distinct(p.to, op, "dest");
   for (const auto& [axis, name] : {std::pair{swap0, "axis0"}, {swap1, "axis1"}}) {
     if (axis >= p.from.rank) {
       fail_invalid("%s: %s is %zu, expected less than %zu, the rank of src", op, name, axis, p.from.rank);

@@ -8,6 +8,7 @@
 #include "src/core/error.h"
 #include "src/core/parallel.h"
 #include "src/filter/batch_pair.h"
+#include "src/tensor/distinct.h"
 #include "src/tensor/elements.h"
 
 namespace bnns {
@@ -172,6 +173,7 @@ CropResizeProblem make_crop_resize_problem(const BNNSLayerParametersCropResize* 
   p.x = resolve_float(x, p.op, x_name);
   p.roi = resolve_float(roi, p.op, "roi");
   p.y = resolve_float(y, p.op, y_name);
+  backward ? check_distinct(p.x, p.op, x_name) : check_distinct(p.y, p.op, y_name);
   if (p.x.rank < 2 || p.x.rank > 4) {
     fail_invalid("%s: %s has rank %zu, expected 2 to 4: width, height, channels, images", p.op, x_name, p.x.rank);
   }

@@ -11,6 +11,7 @@
 #include "src/core/checked.h"
 #include "src/core/error.h"
 #include "src/core/parallel.h"
+#include "src/tensor/distinct.h"
 #include "src/tensor/elements.h"
 #include "src/tensor/overlap.h"
 
@@ -85,6 +86,7 @@ DropoutProblem make_dropout_problem(const BNNSLayerParametersDropout* layer) {
   DropoutProblem p;
   p.x = read_data(layer->i_desc, "i_desc");
   p.y = read_data(layer->o_desc, "o_desc");
+  check_distinct(p.y, kOp, "o_desc");
   if (p.x.count != p.y.count || (p.x.layout == p.y.layout && !std::equal(p.x.size, p.x.size + p.x.rank, p.y.size))) {
     fail_invalid("%s: o_desc is %s, expected the sizes of i_desc, %s", kOp, p.y.text().c_str(), p.x.text().c_str());
   }
@@ -185,6 +187,7 @@ void DropoutFilter::backward(const BackwardCall& call) {
   const size_t dy_stride = input_batch_stride(call.out_delta_stride, batch, dy, kOp, "out_delta_stride");
   if (!call.in_delta) return;
   const Tensor dx = resolve_delta(call.in_delta, p.x, kOp, "in_delta");
+  check_distinct(dx, kOp, "in_delta");
   const size_t dx_stride = output_batch_stride(call.in_delta_stride, batch, dx, kOp, "in_delta_stride");
   check_in_place_or_apart({dy, dy.data, dy_stride, "out_delta"}, {dx, dx.data, dx_stride, "in_delta"}, batch, kOp);
   run_pass(pass, map_, {dy, dy.data, dy_stride}, {dx, dx.data, dx_stride}, dx.accumulate, options_.n_threads);

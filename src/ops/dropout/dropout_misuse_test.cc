@@ -35,7 +35,8 @@ TEST(DropoutMisuse, BC34_BC35_CreationSaysWhy) {
   refused([](P& p) { p.i_desc.data_type = BNNSDataTypeInt8; }, {"i_desc has type i8"});
   refused([](P& p) { p.o_desc.data_type = BNNSDataType(3); }, {"o_desc.data_type is 0x3"});
   refused([](P& p) { p.o_desc.layout = BNNSDataLayout(3); }, {"o_desc.layout is 0x3"});
-  refused([](P& p) { p.o_desc.stride[0] = 3, p.o_desc.stride[1] = 1; }, {"o_desc.stride[1] is 1"});
+  refused([](P& p) { p.o_desc.stride[0] = 2, p.o_desc.stride[1] = 1; },
+          {"o_desc is f32 4x3: elements (1, 0) and (0, 2) share an address"});
   EXPECT_EQ(BNNSFilterCreateLayerDropout(nullptr, nullptr), nullptr);
   EXPECT_TRUE(refused_because({"layer_params is NULL"}));
 }

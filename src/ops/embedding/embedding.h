@@ -40,8 +40,8 @@ class EmbeddingFilter final : public Filter {
   const Tensor* result() const override { return &problem_.y; }
 
  private:
-  // Refuses the first index of the batch that is out of range.
-  void check_indices(const void* in, size_t batch, size_t in_stride) const;
+  // The indices of the batch, position by position; refuses the first that is out of range.
+  void read_indices(const void* in, size_t batch, size_t in_stride, size_t* to) const;
 
   EmbeddingProblem problem_;
   Parameter dictionary_;

@@ -67,6 +67,31 @@ TEST(Embedding, ReferenceGradient) {
   EXPECT_LE(gradient_error(ref::embedding_backward(o, indices, g), central_differences(dictionary, loss)), 1e-7);
 }
 
+// Many positions of a large dictionary: three digits of the sort, sums that cross the tasks' borders, and items that
+// nobody names. Whole numbers, so that every order of the sums gives the same.
+TEST(Embedding, GradientOfManyPositions) {
+  Random random(11);
+  const size_t items = 70000, dim = 3, n = 20000;
+  std::vector<float> dictionary(items * dim), dy(n * dim), dw(items * dim, poison()), want(items * dim);
+  std::vector<int32_t> x(n);
+  for (size_t i = 0; i < n; ++i) x[i] = static_cast<int32_t>(i % 4 == 0 ? 66000 : random.below(items));
+  for (float& g : dy) g = static_cast<float>(random.below(9)) - 4;
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t e = 0; e < dim; ++e) want[static_cast<size_t>(x[i]) * dim + e] += dy[i * dim + e];
+  }
+  const auto layer = layer_of(vector_descriptor(n, nullptr, BNNSDataTypeInt32),
+                              descriptor(BNNSDataLayout2DLastMajor, {dim, n}, nullptr),
+                              descriptor(BNNSDataLayout2DLastMajor, {dim, items}, dictionary.data()));
+  const FilterHandle filter = own(BNNSFilterCreateLayerEmbedding(&layer, nullptr));
+  const auto dy_desc = descriptor(BNNSDataLayout2DLastMajor, {dim, n}, dy.data());
+  auto dw_desc = descriptor(BNNSDataLayout2DLastMajor, {dim, items}, dw.data());
+  ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), 1, x.data(), 0, nullptr, 0, nullptr, 0, &dy_desc, 0, &dw_desc,
+                                         nullptr),
+            0)
+      << BNNSExtLastError();
+  EXPECT_EQ(dw, want);
+}
+
 struct Case {
   BNNSDataLayout x, y, dictionary;
   Sizes positions, item;

@@ -4,6 +4,7 @@
 
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 namespace {
@@ -34,6 +35,7 @@ FullyConnectedProblem make_fully_connected_problem(const BNNSLayerParametersFull
   FullyConnectedProblem p;
   p.x = resolve(layer->i_desc, kOp, "i_desc");
   p.y = resolve(layer->o_desc, kOp, "o_desc");
+  check_distinct(p.y, kOp, "o_desc");
   p.w = resolve_with_data(layer->w_desc, kOp, "w_desc");
   p.inputs = p.x.count;
   p.outputs = p.y.count;
@@ -69,8 +71,11 @@ FullyConnectedProblem make_fully_connected_problem(const BNNSLayerParametersFull
 const char* FullyConnectedFilter::implementation(BNNSExtPass pass, size_t batch) const {
   const FullyConnectedProblem& p = problem_;
   if (p.integer) return filter_kind_name(kKind);
-  const MatrixOperand x(p.x, nullptr, batch, p.x.sample_stride()), dy(p.y, nullptr, batch, p.y.sample_stride()),
-      w(weights_.tensor(), p.output_axis);
+  MatrixOperand x(p.x, nullptr, batch, p.x.sample_stride());
+  const MatrixOperand dy(p.y, nullptr, batch, p.y.sample_stride());
+  const bool forward = pass == BNNSExtPassForward;
+  const MatrixOperand w = forward ? weight_operand(batch) : MatrixOperand(weights_.tensor(), p.output_axis);
+  if (forward) x.multiply_by(w.factor());
   // g is dY where there is no activation, else dense f32.
   const Lens g = p.activation.is_identity()
                      ? dy.shape()

@@ -47,6 +47,7 @@ class FullyConnectedFilter final : public Filter {
   Gradients check_backward(const BackwardCall& call) const;
   void upstream_gradient(const BackwardCall& call, const Gradients& wanted, float* g);
   size_t product_threads() const;
+  MatrixOperand weight_operand(size_t batch) const;  // of forward
   void multiply(const GemmProblem& product, const Lens& a, const Lens& b, const GemmOutput& c, const float* bias,
                 const GemmEpilogue& epilogue);
   // W X + b without the activation, N x O dense, as backward recomputes it (K8).

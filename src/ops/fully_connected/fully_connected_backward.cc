@@ -9,6 +9,7 @@
 #include "src/core/parallel.h"
 #include "src/ops/fully_connected/fully_connected.h"
 #include "src/simd/sums.h"
+#include "src/tensor/distinct.h"
 #include "src/tensor/elements.h"
 
 namespace bnns {
@@ -48,12 +49,14 @@ FullyConnectedFilter::Gradients FullyConnectedFilter::check_backward(const Backw
 
   if (call.in_delta) {
     wanted.dx = resolve_delta(call.in_delta, p.x, kOp, "in_delta");
+    check_distinct(wanted.dx, kOp, "in_delta");
     wanted.dx_stride = output_batch_stride(call.in_delta_stride, batch, wanted.dx, kOp, "in_delta_stride");
     const size_t dx_bytes = batch_bytes(batch, wanted.dx_stride, wanted.dx, kOp, "in_delta_stride");
     check_disjoint(wanted.dx.data, dx_bytes, "in_delta", wanted.dy.data, dy_bytes, "out_delta", kOp);
   }
   if (call.weights_delta) {
     wanted.dw = resolve_delta(call.weights_delta, p.w, kOp, "weights_delta");
+    check_distinct(wanted.dw, kOp, "weights_delta");
     Tensor& dw = wanted.dw;
     if (dw.layout != p.w.layout) {  // as many elements in another layout: the same memory order, dense
       if (!dw.dense) fail_invalid("%s: weights_delta has another layout than w_desc; expected it dense then", kOp);

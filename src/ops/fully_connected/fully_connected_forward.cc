@@ -39,6 +39,13 @@ size_t FullyConnectedFilter::product_threads() const {
   return std::min(options_.n_threads ? options_.n_threads : default_threads(), kMaxThreads);
 }
 
+MatrixOperand FullyConnectedFilter::weight_operand(size_t batch) const {
+  const Tensor& w = weights_.tensor();
+  // A batch is scaled by rows of x; more of them than rows of W, and W is the smaller one to convert.
+  return batch <= problem_.outputs ? MatrixOperand::unscaled(w, problem_.output_axis)
+                                   : MatrixOperand(w, problem_.output_axis);
+}
+
 void FullyConnectedFilter::multiply(const GemmProblem& product, const Lens& a, const Lens& b, const GemmOutput& c,
                                     const float* bias, const GemmEpilogue& epilogue) {
   const size_t threads = product_threads();
@@ -66,7 +73,8 @@ void FullyConnectedFilter::forward(size_t batch, const void* in, size_t in_strid
                  batch_bytes(batch, out_stride, p.y, kOp, "out_stride"), "out", kOp);
   if (p.integer) return forward_integer(batch, in, in_stride, out, out_stride);
 
-  MatrixOperand x(p.x, in, batch, in_stride), w(weights_.tensor(), p.output_axis);
+  MatrixOperand x(p.x, in, batch, in_stride), w = weight_operand(batch);
+  x.multiply_by(w.factor());
   MatrixResult y(p.y, out, batch, out_stride);
   const Elements bias_elements = p.has_bias() ? Elements(p.b) : Elements();
   const size_t bias_floats = p.has_bias() && !bias_elements.direct() ? p.outputs : 0;

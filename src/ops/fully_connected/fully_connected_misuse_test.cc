@@ -36,12 +36,6 @@ TEST(FullyConnectedMisuse, CreationSaysWhy) {
   refused([](Layer& l) { l.parameters.w_desc.layout = BNNSDataLayout(77); }, {"w_desc.layout is 0x4d"});
   refused([](Layer& l) { l.parameters.w_desc.layout = BNNSDataLayoutFullyConnectedSparse; },
           {"w_desc.data", "Sparsify"});
-  refused(
-      [](Layer& l) {
-        l.parameters.w_desc.stride[0] = 5;
-        l.parameters.w_desc.stride[1] = 3;
-      },
-      {"w_desc.stride[1] is 3, expected at least stride[0] = 5"});
   refused([](Layer& l) { l.parameters.i_desc.data_type = BNNSDataType(3); }, {"i_desc.data_type is 0x3"});
   refused([](Layer& l) { l.parameters.bias.size[0] = 3; }, {"bias has 3 elements, expected 2"});
   refused([](Layer& l) { l.parameters.activation.function = BNNSActivationFunction(99); },

@@ -7,6 +7,7 @@
 
 #include <thread>
 
+#include "src/core/float_mode.h"
 #include "src/core/half.h"
 #include "src/ops/fully_connected/fully_connected_ref.h"
 #include "src/ops/fully_connected/fully_connected_testing.h"
@@ -197,6 +198,7 @@ TEST(FullyConnected, FusedActivationEqualsTwoSteps) {
     std::vector<float> z(c.N * c.O), y(c.N * c.O), want(c.N * c.O), g(c.N * c.O);
     ASSERT_EQ(BNNSFilterApplyBatch(plain.make().get(), c.N, x.data(), 0, z.data(), 0), 0);
     ASSERT_EQ(BNNSFilterApplyBatch(fused.make().get(), c.N, x.data(), 0, y.data(), 0), 0);
+    const FloatMode mode;  // as inside the calls
     for (size_t n = 0; n < c.N; ++n) {
       activation_forward(activation, &z[n * c.O], &want[n * c.O], c.O);
       if (has_derivative_from_output(activation)) {
@@ -332,6 +334,54 @@ TEST(FullyConnected, HalfTypes) {
     expect_exact_half_types(4, 21, 10);
     expect_exact_half_types(37, 70, 90);
     expect_exact_half_types(40, 33, 17);
+  });
+}
+
+// Weights of 8 bits, read as they are, or unpacked where there is a bias: a few vectors and tiles, both layouts, the
+// gradient of x; scales are powers of 2, so that sums stay exact.
+void expect_exact_bytes(size_t N, bool is_signed, BNNSDataLayout layout, float bias) {
+  const size_t I = 70, O = 45;
+  Random random(13);
+  const auto x = random.integers(N * I, 3), dy = random.integers(N * O, 3);
+  std::vector<uint8_t> bytes(O * I);
+  std::vector<double> w(O * I);
+  const bool by_rows = layout == BNNSDataLayoutRowMajorMatrix;
+  for (size_t o = 0; o < O; ++o) {
+    for (size_t i = 0; i < I; ++i) {
+      uint8_t& byte = bytes[by_rows ? o * I + i : i * O + o];
+      byte = static_cast<uint8_t>(random.integer(0, 255));
+      w[o * I + i] = 0.25 * (is_signed ? double(static_cast<int8_t>(byte)) : double(byte)) + double(bias);
+    }
+  }
+  Layer layer(I, O, nullptr, nullptr);
+  const std::vector<size_t> sizes = by_rows ? std::vector<size_t>{I, O} : std::vector<size_t>{O, I};
+  layer.parameters.w_desc = descriptor(layout, sizes, bytes.data(), is_signed ? BNNSDataTypeInt8 : BNNSDataTypeUInt8);
+  layer.parameters.w_desc.data_scale = 0.25f, layer.parameters.w_desc.data_bias = bias;
+  const auto filter = layer.make();
+  std::vector<float> y(N * O), dx(N * I);
+  ASSERT_EQ(BNNSFilterApplyBatch(filter.get(), N, x.data(), 0, y.data(), 0), 0) << BNNSExtLastError();
+  const auto want = ref::fully_connected_forward(N, I, O, widen(x), w, {});
+  for (size_t i = 0; i < N * O; ++i) ASSERT_EQ(y[i], float(want[i])) << i;
+  auto dx_desc = vector_descriptor(I, dx.data());
+  auto dy_desc = vector_descriptor(O, const_cast<float*>(dy.data()));
+  ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), N, x.data(), 0, &dx_desc, 0, nullptr, 0, &dy_desc, 0, nullptr,
+                                         nullptr),
+            0)
+      << BNNSExtLastError();
+  const auto gradients = ref::fully_connected_backward(N, I, O, widen(x), w, widen(dy));
+  for (size_t i = 0; i < N * I; ++i) ASSERT_EQ(dx[i], float(gradients.dx[i])) << i;
+}
+
+TEST(FullyConnected, Bytes) {
+  for_each_isa([] {
+    for (const size_t N : {1, 5, 33, 50}) {
+      for (const bool is_signed : {true, false}) {
+        for (const float bias : {0.0f, -2.0f}) {
+          expect_exact_bytes(N, is_signed, BNNSDataLayoutRowMajorMatrix, bias);
+          expect_exact_bytes(N, is_signed, BNNSDataLayoutColumnMajorMatrix, bias);
+        }
+      }
+    }
   });
 }
 

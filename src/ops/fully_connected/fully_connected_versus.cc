@@ -2,11 +2,15 @@
 // plain, as callers have them and as their optimizers need them; oneDNN gets the better of reading them as they are and
 // of its own layout with the change counted (the table takes the faster of its two contenders).
 
+#include "bench/description.h"
 #include "bench/onednn.h"
+#include "bench/plain_loops.h"
 #include "bench/row.h"
 
 namespace bnns::bench {
 namespace {
+
+constexpr float kScale = 0.0078125f;  // of Int8 weights
 
 struct Shape {
   size_t in, out;
@@ -19,7 +23,7 @@ constexpr Shape kShapes[] = {
     {1024, 1024, true}, {1024, 4096, false}, {4096, 1000, false}, {4096, 4096, true}, {9216, 4096, false},
 };
 
-Call ours(size_t batch, const Shape& s, Pass pass, Type type, const std::string& prefix, size_t threads) {
+Call ours(size_t batch, const Shape& s, Pass pass, Type type, bool int8, const std::string& prefix, size_t threads) {
   auto filters = std::make_shared<std::map<const void*, Filter>>();
   return [=](Data& d) {
     const auto array = [&](const char* name) { return d[prefix + name].data(); };
@@ -27,7 +31,8 @@ Call ours(size_t batch, const Shape& s, Pass pass, Type type, const std::string&
     std::memset(&p, 0, sizeof p);
     p.i_desc = describe(BNNSDataLayoutVector, {s.in}, type);
     p.o_desc = describe(BNNSDataLayoutVector, {s.out}, type);
-    p.w_desc = describe(BNNSDataLayoutRowMajorMatrix, {s.in, s.out}, type, array("w"));
+    p.w_desc = describe(BNNSDataLayoutRowMajorMatrix, {s.in, s.out}, int8 ? Type::i8 : type, array("w"));
+    if (int8) p.w_desc.data_scale = kScale;
     Filter& filter = (*filters)[array("w")];
     if (!filter) {
       const BNNSFilterParameters f = options(threads);
@@ -81,40 +86,75 @@ void add_onednn(Case& c, size_t batch, const Shape& s, Pass pass, Type type, boo
 }
 #endif
 
-void add(const char* family, size_t batch, const Shape& s, Pass pass, Type type) {
-  Row r;
-  r.family = family, r.op = "fully connected", r.direction = kPassNames[int(pass)];
-  r.shape = std::to_string(batch) + "x" + std::to_string(s.in) + " to " + std::to_string(s.out);
-  r.type = kTypeNames[int(type)];
-  r.quick = s.quick;
+Call plain_loop(size_t n, const Shape& s, Pass pass, bool int8) {
+  return [=](Data& d) {
+    if (pass == Pass::input)
+      loops::product(n, s.in, s.out, false, false, d["y"].as(), d["w"].as(), d["peer_dx"].as());
+    else if (pass == Pass::weights)
+      loops::product(s.out, s.in, n, true, false, d["y"].as(), d["x"].as(), d["peer_dw"].as());
+    else if (int8)
+      loops::product_int8(n, s.out, s.in, d["x"].as(), d["w"].as<int8_t>(), kScale, d["peer_y"].as());
+    else
+      loops::product(n, s.out, s.in, false, true, d["x"].as(), d["w"].as(), d["peer_y"].as());
+  };
+}
+
+// Fills in what follows from the shape. `f32`: with our f32 layer beside a 16-bit one; `loop`: with the plain loop.
+void complete(Row& r, size_t batch, const Shape& s, Pass pass, Type type, bool int8, bool f32, bool loop) {
   r.operations = 2.0 * double(batch) * double(s.in * s.out);
   r.bytes = double(kTypeBytes[int(type)]) * double(batch * (s.in + s.out) + s.in * s.out);
+  const std::string result = std::string("peer_") + kPassResults[int(pass)];
   r.fill = [=](Data& d) {
     const auto fill = [&](const std::string& prefix, Type t) {
-      d.add(prefix + "x", {batch, s.in}, t).fill(), d.add(prefix + "w", {s.out, s.in}, t).fill(1, 7);
+      d.add(prefix + "x", {batch, s.in}, t).fill();
+      d.add(prefix + "w", {s.out, s.in}, int8 ? Type::i8 : t).fill(int8 ? 127 : 1, 7);
       d.add(prefix + "y", {batch, s.out}, t);
       if (pass != Pass::forward) d[prefix + "y"].fill(1, 9);  // the upstream gradient
       if (pass == Pass::input) d.add(prefix + "dx", {batch, s.in}, t);
       if (pass == Pass::weights) d.add(prefix + "dw", {s.out, s.in}, t);
     };
     fill("", type);
-    if (type != Type::f32) fill("f32_", Type::f32);
-    d.add(std::string("peer_") + kPassResults[int(pass)], d[kPassResults[int(pass)]].shape(), type);
+    if (f32) fill("f32_", Type::f32);
+    d.add(result, d[kPassResults[int(pass)]].shape(), type);
   };
   r.open = [=](Case& c, size_t threads) {
-    c.contenders.push_back({"ours", ours(batch, s, pass, type, "", threads), kPassResults[int(pass)]});
+    c.contenders.push_back({"ours", ours(batch, s, pass, type, int8, "", threads), kPassResults[int(pass)]});
 #ifdef BNNS_PEER_ONEDNN
-    add_onednn(c, batch, s, pass, type, false);
-    add_onednn(c, batch, s, pass, type, true);
+    if (!int8) add_onednn(c, batch, s, pass, type, false), add_onednn(c, batch, s, pass, type, true);
 #endif
-    if (type != Type::f32) c.contenders.push_back({"ours f32", ours(batch, s, pass, Type::f32, "f32_", threads), ""});
+    if (f32) c.contenders.push_back({"ours f32", ours(batch, s, pass, Type::f32, false, "f32_", threads), ""});
+    if (loop) c.contenders.push_back({"plain loop", plain_loop(batch, s, pass, int8), result});
   };
+}
+
+void add(const char* family, size_t batch, const Shape& s, Pass pass, Type type) {
+  Row r;
+  r.family = family, r.op = "fully connected", r.direction = kPassNames[int(pass)];
+  r.shape = std::to_string(batch) + "x" + std::to_string(s.in) + " to " + std::to_string(s.out);
+  r.type = kTypeNames[int(type)];
+  r.quick = s.quick;
+  complete(r, batch, s, pass, type, false, type != Type::f32, false);
   rows().push_back(std::move(r));
+}
+
+Row make(const Description& d) {
+  constexpr const char* directions[] = {"forward", "dx", "dw"};
+  Row r = start(d);
+  const auto pass = Pass(find_name(directions, d.direction));
+  complete(r, d("n"), {d("in"), d("out"), false}, pass, d.type, d.int8, false, d.type == Type::f32);
+  if (d.op == "create") {  // a layer for one call
+    r.open = [n = d("n"), open = r.open, in = d("in"), out = d("out"), type = d.type, pass](Case& c, size_t threads) {
+      open(c, threads);
+      c.contenders[0].call = [=](Data& set) { ours(n, {in, out, false}, pass, type, false, "", threads)(set); };
+    };
+  }
+  return r;
 }
 
 }  // namespace
 
 void add_fully_connected_rows() {
+  makers()["fully_connected"] = make;
   for (const size_t batch : {1, 32, 128}) {
     for (const Shape& s : kShapes) {
       for (const Pass pass : kPasses) add("fully_connected", batch, s, pass, Type::f32);

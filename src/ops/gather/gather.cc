@@ -7,6 +7,7 @@
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/filter/batch_pair.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 namespace {
@@ -27,6 +28,7 @@ void read_operands(GatherProblem* p, const BNNSNDArrayDescriptor* input, const B
   out = resolve_with_data(output, op, "output");
   check_plain(in, op, "input");
   check_plain(out, op, "output");
+  check_distinct(out, op, "output");
   check_plain(p->indices, op, "indices");
   if (!is_integer(p->indices.type)) {
     fail_invalid("%s: indices has type %s, expected an integer of 8 bits or more", op, type_name(p->indices.type));
@@ -54,21 +56,22 @@ size_t logical_axis(const Tensor& t, size_t index) {
   return t.layout == BNNSDataLayoutRowMajorMatrix ? 1 - index : index;
 }
 
-// Slab axes that are dense on both sides become one.
+// Axes that continue each other in all tensors become one.
 void merge(GatherAxes* axes) {
   GatherAxes merged;
   for (size_t k = 0; k < axes->rank; ++k) {
     const GatherAxis& a = axes->axis[k];
     if (a.extent == 1) continue;
     GatherAxis* last = merged.rank ? &merged.axis[merged.rank - 1] : nullptr;
-    if (last && a.data == last->data * last->extent && a.values == last->values * last->extent) {
+    if (last && a.data == last->data * last->extent && a.values == last->values * last->extent &&
+        a.indices == last->indices * last->extent) {
       last->extent *= a.extent;
       merged.count *= a.extent;
     } else {
       merged.append(a);
     }
   }
-  if (merged.rank == 0) merged.append({1, 1, 1, 0});
+  if (merged.rank == 0) merged.append({1, 1, 1, 1});
   *axes = merged;
 }
 
@@ -127,6 +130,7 @@ GatherProblem make_gather_problem(GatherAction action, size_t axis, const BNNSND
       (full ? p.points : faster ? p.slab : p.outer).append(a);
     }
   }
+  merge(&p.points);
   merge(&p.slab);
   merge(&p.outer);
   return p;
@@ -174,6 +178,7 @@ GatherProblem make_gather_nd_problem(GatherAction action, const BNNSNDArrayDescr
   }
   sort_by_values(&p.points);
   sort_by_values(&p.slab);
+  merge(&p.points);
   merge(&p.slab);
   merge(&p.outer);
   return p;

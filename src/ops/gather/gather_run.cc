@@ -2,188 +2,139 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
+#include <type_traits>
 
 #include "src/core/checked.h"
 #include "src/core/error.h"
 #include "src/core/parallel.h"
-#include "src/ops/gather/gather.h"
+#include "src/ops/gather/gather_slab.h"
 #include "src/tensor/elements.h"
+#include "src/tensor/with_integer.h"
 
 namespace bnns {
 namespace {
 
-constexpr size_t kPoints = 256;  // of a block
+using namespace gather_slab;
+
+constexpr size_t kPoints = 1024;  // of a block
 constexpr size_t kTaskBytes = 128 * 1024;
-constexpr size_t kNoPoint = std::numeric_limits<size_t>::max();
 
 struct Offsets {
   size_t data[kPoints], values[kPoints];
 };
 
-// One index as it is stored; u64 beyond i64 stays out of every range.
+// A negative index is a large number here; u64 beyond i64 stays out of every range.
 template <class T>
-bool in_range(T index, size_t limit) {
-  if constexpr (std::is_signed_v<T>) {
-    if (index < 0) return false;
-  }
-  return static_cast<uint64_t>(index) < limit;
+size_t as_unsigned(T index) {
+  if constexpr (std::is_signed_v<T>) return static_cast<size_t>(static_cast<int64_t>(index));
+  return static_cast<size_t>(index);
 }
 
-// Offsets of points [first, first + n). Returns the first point whose index is out of range, or kNoPoint.
-template <class T>
-size_t locate(const GatherProblem& p, size_t first, size_t n, Offsets* to) {
-  const T* indices = static_cast<const T*>(p.indices.data);
+// Calls run(i, m, data, values, index) for points [first, first + n) in stretches along the fastest axis of points:
+// i is the number of the first point, m how many there are, the offsets are those of the first.
+template <class Run>
+void for_each_stretch(const GatherAxes& points, size_t first, size_t n, Run&& run) {
   size_t at[kMaxRank] = {}, data = 0, values = 0, index = 0;
-  size_t rest = first;
-  for (size_t k = 0; k < p.points.rank; ++k) {
-    const GatherAxis& a = p.points.axis[k];
-    at[k] = rest % a.extent;
-    rest /= a.extent;
+  for (size_t k = 0; k < points.rank && first != 0; ++k) {
+    const GatherAxis& a = points.axis[k];
+    at[k] = first % a.extent;
+    first /= a.extent;
     data += at[k] * a.data, values += at[k] * a.values, index += at[k] * a.indices;
   }
-  for (size_t i = 0; i < n; ++i) {
-    size_t place = data;
-    for (size_t l = 0; l < p.components; ++l) {
-      const T chosen = indices[index + l * p.component_stride];
-      if (!in_range(chosen, p.limit[l])) return first + i;
-      place += static_cast<size_t>(chosen) * p.step[l];
-    }
-    to->data[i] = place;
-    to->values[i] = values;
-    for (size_t k = 0; k < p.points.rank; ++k) {
-      const GatherAxis& a = p.points.axis[k];
+  for (size_t i = 0;;) {
+    const GatherAxis& fastest = points.axis[0];
+    const size_t m = std::min(n - i, fastest.extent - at[0]);
+    run(i, m, data, values, index);
+    if ((i += m) == n) return;
+    data -= at[0] * fastest.data, values -= at[0] * fastest.values, index -= at[0] * fastest.indices;
+    at[0] = 0;
+    for (size_t k = 1; k < points.rank; ++k) {
+      const GatherAxis& a = points.axis[k];
       data += a.data, values += a.values, index += a.indices;
       if (++at[k] < a.extent) break;
       data -= a.data * a.extent, values -= a.values * a.extent, index -= a.indices * a.extent;
       at[k] = 0;
     }
   }
-  return kNoPoint;
 }
 
-using Locate = size_t (*)(const GatherProblem&, size_t, size_t, Offsets*);
+// Offsets of points [first, first + n), whose indices are in range.
+template <class T>
+void locate(const GatherProblem& p, size_t first, size_t n, Offsets* to) {
+  const T* indices = static_cast<const T*>(p.indices.data);
+  const GatherAxis along = p.points.axis[0];
+  for_each_stretch(p.points, first, n, [&](size_t at, size_t m, size_t data, size_t values, size_t index) {
+    size_t *data_to = to->data + at, *values_to = to->values + at;
+    const size_t step = p.step[0];
+    for (size_t i = 0; i < m; ++i) {
+      data_to[i] = data + i * along.data + as_unsigned(indices[index + i * along.indices]) * step;
+      values_to[i] = values + i * along.values;
+    }
+    for (size_t l = 1; l < p.components; ++l) {
+      const T* component = indices + index + l * p.component_stride;
+      for (size_t i = 0; i < m; ++i) data_to[i] += as_unsigned(component[i * along.indices]) * p.step[l];
+    }
+  });
+}
 
-Locate locate_for(BNNSDataType type) {
-  switch (type) {
-    case BNNSDataTypeInt8:
-      return locate<int8_t>;
-    case BNNSDataTypeInt16:
-      return locate<int16_t>;
-    case BNNSDataTypeInt32:
-      return locate<int32_t>;
-    case BNNSDataTypeInt64:
-      return locate<int64_t>;
-    case BNNSDataTypeUInt8:
-      return locate<uint8_t>;
-    case BNNSDataTypeUInt16:
-      return locate<uint16_t>;
-    case BNNSDataTypeUInt32:
-      return locate<uint32_t>;
-    default:
-      return locate<uint64_t>;
+// Whether all points have indices in range.
+template <class T>
+bool in_range(const GatherProblem& p) {
+  const T* indices = static_cast<const T*>(p.indices.data);
+  const size_t along = p.points.axis[0].indices;
+  bool bad = false;
+  for_each_stretch(p.points, 0, p.points.count, [&](size_t, size_t m, size_t, size_t, size_t index) {
+    for (size_t l = 0; l < p.components; ++l) {
+      const T* component = indices + index + l * p.component_stride;
+      const size_t limit = p.limit[l];
+      for (size_t i = 0; i < m; ++i) bad |= as_unsigned(component[i * along]) >= limit;
+    }
+  });
+  return !bad;
+}
+
+struct Indices {
+  void (*locate)(const GatherProblem&, size_t, size_t, Offsets*) = nullptr;
+  bool (*in_range)(const GatherProblem&) = nullptr;
+  explicit Indices(BNNSDataType type) {
+    with_integer(type, [&](auto t) { locate = &bnns::locate<decltype(t)>, in_range = &bnns::in_range<decltype(t)>; });
   }
-}
+};
 
-void check_indices(const GatherProblem& p, Locate find) {
-  Offsets offsets;
-  for (size_t first = 0; first < p.points.count; first += kPoints) {
-    const size_t bad = find(p, first, std::min(kPoints, p.points.count - first), &offsets);
-    if (bad == kNoPoint) continue;
-    size_t rest = bad, at = 0, l = 0;
+void check_indices(const GatherProblem& p, const Indices& indices) {
+  if (indices.in_range(p)) return;
+  const Tensor& t = p.indices;
+  for (size_t point = 0;; ++point) {  // one of them is wrong
+    size_t at = 0, rest = point;
     for (size_t k = 0; k < p.points.rank; rest /= p.points.axis[k].extent, ++k) {
       at += rest % p.points.axis[k].extent * p.points.axis[k].indices;
     }
-    const Tensor& t = p.indices;
-    const auto value = [&](size_t component) { return load_integer(t, t.data, at + component * p.component_stride); };
-    while (value(l) >= 0 && static_cast<uint64_t>(value(l)) < p.limit[l]) ++l;
-    fail_with_code(kGatherIndexCode, "%s: an index is %lld (position %zu of indices in memory), expected 0 to %zu",
-                   p.op, static_cast<long long>(value(l)), at + l * p.component_stride, p.limit[l] - 1);
+    for (size_t l = 0; l < p.components; ++l) {
+      const int64_t value = load_integer(t, t.data, at + l * p.component_stride);
+      if (value >= 0 && static_cast<uint64_t>(value) < p.limit[l]) continue;
+      fail_with_code(kGatherIndexCode, "%s: an index is %lld (position %zu of indices in memory), expected 0 to %zu",
+                     p.op, static_cast<long long>(value), at + l * p.component_stride, p.limit[l] - 1);
+    }
   }
 }
 
-// Offset of row `row` of the axes [first, rank).
-void add_offsets(const GatherAxes& axes, size_t first, size_t row, size_t* data, size_t* values) {
-  for (size_t k = first; k < axes.rank; ++k) {
-    const size_t at = row % axes.axis[k].extent;
-    row /= axes.axis[k].extent;
-    *data += at * axes.axis[k].data;
-    *values += at * axes.axis[k].values;
-  }
+// Points [first, first + n) with one index of the common types each: no offsets are kept.
+template <class T, class Slab>
+void run_points(const GatherProblem& p, size_t first, size_t n, const Slab& slab) {
+  const T* indices = static_cast<const T*>(p.indices.data);
+  const GatherAxis along = p.points.axis[0];
+  for_each_stretch(p.points, first, n, [&](size_t, size_t m, size_t data, size_t values, size_t index) {
+    for (size_t i = 0; i < m; ++i) {
+      const size_t chosen = as_unsigned(indices[index + i * along.indices]);
+      slab(data + i * along.data + chosen * p.step[0], values + i * along.values);
+    }
+  });
 }
-
-// A slab at one point, element type T, bits moved.
-template <class T>
-struct Move {
-  const GatherProblem& p;
-  T* data;
-  T* values;
-  void operator()(size_t at_data, size_t at_values) const {
-    const GatherAxis inner = p.slab.axis[0];
-    const bool gather = p.action == GatherAction::gather;
-    if (p.slab.count == 1) {
-      gather ? values[at_values] = data[at_data] : data[at_data] = values[at_values];
-      return;
-    }
-    for (size_t row = 0, rows = p.slab.count / inner.extent; row < rows; ++row) {
-      size_t d = at_data, v = at_values;
-      add_offsets(p.slab, 1, row, &d, &v);
-      if (inner.data == 1 && inner.values == 1) {
-        std::memcpy(gather ? values + v : data + d, gather ? data + d : values + v, inner.extent * sizeof(T));
-      } else {
-        for (size_t i = 0; i < inner.extent; ++i) {
-          T &x = data[d + i * inner.data], &y = values[v + i * inner.values];
-          gather ? y = x : x = y;
-        }
-      }
-    }
-  }
-};
-
-// Adds a slab to data, through f32.
-struct AddFloats {
-  const GatherProblem& p;
-  Elements data, values;  // the inner axis of the slab
-  explicit AddFloats(const GatherProblem& problem) : p(problem) {
-    const GatherAxis inner = p.slab.axis[0];
-    data = row_elements(p.data, inner.extent, inner.data);
-    values = row_elements(p.values, inner.extent, inner.values);
-  }
-  void operator()(size_t at_data, size_t at_values) const {
-    const size_t extent = p.slab.axis[0].extent;
-    for (size_t row = 0, rows = p.slab.count / extent; row < rows; ++row) {
-      size_t d = at_data, v = at_values;
-      add_offsets(p.slab, 1, row, &d, &v);
-      float buffer[kBlock];
-      for (size_t i = 0; i < extent; i += kBlock) {
-        const size_t n = std::min(kBlock, extent - i);
-        const float* from =
-            values.read(element_at(static_cast<const void*>(p.values.data), p.values.type, v), i, n, buffer);
-        data.accumulate(element_at(p.data.data, p.data.type, d), i, n, from);
-      }
-    }
-  }
-};
-
-// Adds a slab to data; integers of any width wrap around as unsigned ones do.
-template <class T>
-struct AddIntegers {
-  const GatherProblem& p;
-  T* data;
-  const T* values;
-  void operator()(size_t at_data, size_t at_values) const {
-    for (size_t i = 0; i < p.slab.count; ++i) {
-      size_t d = at_data, v = at_values;
-      add_offsets(p.slab, 0, i, &d, &v);
-      data[d] = static_cast<T>(data[d] + values[v]);
-    }
-  }
-};
 
 // Runs slab(data offset, values offset) for every point and outer row. A task is a group of outer rows, and for gather
 // also a stretch of points: scatters may meet on one element, and keep the order of the points.
 template <class Slab>
-void for_each_point(const GatherProblem& p, Locate find, size_t n_threads, const Slab& slab) {
+void for_each_point(const GatherProblem& p, const Indices& indices, size_t n_threads, const Slab& slab) {
   const size_t element = type_bytes(p.data.type), points = p.points.count, outer = p.outer.count;
   const size_t bytes = p.values.count * element;
   const bool split = p.action == GatherAction::gather;
@@ -195,46 +146,72 @@ void for_each_point(const GatherProblem& p, Locate find, size_t n_threads, const
   parallel_for(tasks, threads_for(n_threads, tasks, bytes / 4), [&](size_t task, size_t) {
     Offsets offsets;
     const size_t begin = task % stretches * stretch, end = std::min(points, begin + stretch);
+    if (outer == 1 && p.components == 1 && p.indices.is(BNNSDataTypeInt64)) {
+      return run_points<int64_t>(p, begin, end - begin, slab);
+    }
+    if (outer == 1 && p.components == 1 && p.indices.is(BNNSDataTypeInt32)) {
+      return run_points<int32_t>(p, begin, end - begin, slab);
+    }
     const size_t first_row = task / stretches * group, last_row = std::min(outer, first_row + group);
     for (size_t first = begin; first < end; first += kPoints) {
       const size_t n = std::min(kPoints, end - first);
-      find(p, first, n, &offsets);
+      indices.locate(p, first, n, &offsets);
       for (size_t row = first_row; row < last_row; ++row) {
         size_t data = 0, values = 0;
-        add_offsets(p.outer, 0, row, &data, &values);
+        if (row != 0) add_offsets(p.outer, 0, row, &data, &values);
         for (size_t i = 0; i < n; ++i) slab(data + offsets.data[i], values + offsets.values[i]);
       }
     }
   });
 }
 
-template <class T>
-void run_typed(const GatherProblem& p, Locate find, size_t n_threads) {
+bool is_row(const GatherProblem& p) {
+  return p.slab.rank == 1 && p.slab.axis[0].data == 1 && p.slab.axis[0].values == 1;
+}
+
+template <class T, bool kGather>
+void move_slabs(const GatherProblem& p, const Indices& indices, size_t n_threads) {
   T *data = static_cast<T*>(p.data.data), *values = static_cast<T*>(p.values.data);
-  if (p.action == GatherAction::scatter_sum) {
-    for_each_point(p, find, n_threads, AddIntegers<T>{p, data, values});
-  } else {
-    for_each_point(p, find, n_threads, Move<T>{p, data, values});
+  if (p.slab.count == 1) return for_each_point(p, indices, n_threads, MoveElement<T, kGather>{data, values});
+  if (is_row(p)) return for_each_point(p, indices, n_threads, MoveRow<T, kGather>{data, values, p.slab.count});
+  for_each_point(p, indices, n_threads, MoveRows<T, kGather>{p, data, values});
+}
+
+template <class T>
+void run_typed(const GatherProblem& p, const Indices& indices, size_t n_threads) {
+  switch (p.action) {
+    case GatherAction::gather:
+      return move_slabs<T, true>(p, indices, n_threads);
+    case GatherAction::scatter:
+      return move_slabs<T, false>(p, indices, n_threads);
+    case GatherAction::scatter_sum:
+      const AddIntegers<T> add{p, static_cast<T*>(p.data.data), static_cast<const T*>(p.values.data)};
+      return for_each_point(p, indices, n_threads, add);
   }
 }
 
 }  // namespace
 
 void run_gather(const GatherProblem& p, size_t n_threads) {
-  const Locate find = locate_for(p.indices.type);
-  check_indices(p, find);
+  const Indices indices(p.indices.type);
+  check_indices(p, indices);
   if (p.action == GatherAction::scatter_sum && is_float(p.data.type)) {
-    return for_each_point(p, find, n_threads, AddFloats(p));
+    float* data = static_cast<float*>(p.data.data);
+    const float* values = static_cast<const float*>(p.values.data);
+    const bool f32 = p.data.is(BNNSDataTypeFloat32);
+    if (f32 && p.slab.count == 1) return for_each_point(p, indices, n_threads, AddElement{data, values});
+    if (f32 && is_row(p)) return for_each_point(p, indices, n_threads, AddRow{data, values, p.slab.count});
+    return for_each_point(p, indices, n_threads, AddFloats(p));
   }
   switch (type_bytes(p.data.type)) {
     case 1:
-      return run_typed<uint8_t>(p, find, n_threads);
+      return run_typed<uint8_t>(p, indices, n_threads);
     case 2:
-      return run_typed<uint16_t>(p, find, n_threads);
+      return run_typed<uint16_t>(p, indices, n_threads);
     case 4:
-      return run_typed<uint32_t>(p, find, n_threads);
+      return run_typed<uint32_t>(p, indices, n_threads);
     default:
-      return run_typed<uint64_t>(p, find, n_threads);
+      return run_typed<uint64_t>(p, indices, n_threads);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "src/core/checked.h"
 #include "src/core/error.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 namespace {
@@ -128,6 +129,7 @@ void check_disjoint_from_inputs(const Region& written, const LossCall& call, con
 // in_delta, which must stay clear of what the call reads. lens must live as long as the run.
 Region attach_gradient(const LossCall& call, std::optional<Elements>* lens, LossRun* run) {
   const Tensor dx = resolve_delta(call.in_delta, run->problem->x, kOp, "in_delta");
+  check_distinct(dx, kOp, "in_delta");
   const size_t stride = output_batch_stride(call.in_delta_stride, call.batch, dx, kOp, "in_delta_stride");
   lens->emplace(dx);
   run->dx = {&**lens, static_cast<char*>(dx.data), stride * type_bytes(dx.type)};

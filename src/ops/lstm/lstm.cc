@@ -7,7 +7,7 @@
 #include "src/core/checked.h"
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
-#include "src/tensor/overlap.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 namespace {
@@ -91,7 +91,8 @@ void LstmView::store(size_t a, size_t b, size_t c, const float* values) const {
   }
 }
 
-LstmView make_lstm_view(const BNNSNDArrayDescriptor& d, std::initializer_list<LstmAxis> axes, const char* field) {
+LstmView make_lstm_view(const BNNSNDArrayDescriptor& d, std::initializer_list<LstmAxis> axes, const char* field,
+                        bool written) {
   LstmView view;
   if (is_absent(d)) return view;
   BNNSNDArrayDescriptor filled = d;
@@ -113,6 +114,7 @@ LstmView make_lstm_view(const BNNSNDArrayDescriptor& d, std::initializer_list<Ls
     fail_invalid("%s: %s is %s, expected %s in memory, fastest first (or 0 to take these)", kLstm, field,
                  t.text().c_str(), text_of(axes).c_str());
   }
+  if (written) check_distinct(t, kLstm, field);
   view.data = t.data;
   view.type = t.type;
   view.accumulate = t.accumulate;
@@ -128,42 +130,44 @@ LstmView make_lstm_view(const BNNSNDArrayDescriptor& d, std::initializer_list<Ls
 namespace {
 
 // Places in LstmView: data (0, t, b), states (layer, direction, b). NSE puts the batch outermost.
-LstmView data_view(const LstmProblem& p, const BNNSNDArrayDescriptor& d, size_t width, const char* field) {
-  if (d.layout == BNNSDataLayoutNSE) return make_lstm_view(d, {{width, 3}, {p.T, 1}, {p.B, 2}}, field);
-  return make_lstm_view(d, {{width, 3}, {p.B, 2}, {p.T, 1}}, field);
+LstmView data_view(const LstmProblem& p, const BNNSNDArrayDescriptor& d, size_t width, const char* field,
+                   bool written) {
+  if (d.layout == BNNSDataLayoutNSE) return make_lstm_view(d, {{width, 3}, {p.T, 1}, {p.B, 2}}, field, written);
+  return make_lstm_view(d, {{width, 3}, {p.B, 2}, {p.T, 1}}, field, written);
 }
 
-LstmView state_view(const LstmProblem& p, const BNNSNDArrayDescriptor& d, const char* field) {
-  if (d.layout == BNNSDataLayoutNSE) return make_lstm_view(d, {{p.H, 3}, {p.D, 1}, {p.L, 0}, {p.B, 2}}, field);
-  return make_lstm_view(d, {{p.H, 3}, {p.B, 2}, {p.D, 1}, {p.L, 0}}, field);
+LstmView state_view(const LstmProblem& p, const BNNSNDArrayDescriptor& d, const char* field, bool written) {
+  if (d.layout == BNNSDataLayoutNSE) return make_lstm_view(d, {{p.H, 3}, {p.D, 1}, {p.L, 0}, {p.B, 2}}, field, written);
+  return make_lstm_view(d, {{p.H, 3}, {p.B, 2}, {p.D, 1}, {p.L, 0}}, field, written);
 }
 
 LstmView weights_view(const LstmProblem& p, const BNNSNDArrayDescriptor& d, size_t width, size_t layers, size_t k,
-                      const char* part) {
+                      const char* part, bool written) {
   char field[64];
   std::snprintf(field, sizeof field, "%s.%s", kGateNames[k], part);
-  return make_lstm_view(d, {{width, 3}, {p.H, 2}, {p.D, 1}, {layers, 0}}, field);
+  return make_lstm_view(d, {{width, 3}, {p.H, 2}, {p.D, 1}, {layers, 0}}, field, written);
 }
 
-LstmTensors make_tensors(const LstmProblem& p, const BNNSLayerParametersLSTM& layer) {
+// gradients: of the arguments, which are written; else the results are.
+LstmTensors make_tensors(const LstmProblem& p, const BNNSLayerParametersLSTM& layer, bool gradients) {
   LstmTensors t;
-  t.x = data_view(p, layer.input_descriptor.data_desc, p.I, "input_descriptor.data_desc");
-  t.h0 = state_view(p, layer.input_descriptor.hidden_desc, "input_descriptor.hidden_desc");
-  t.c0 = state_view(p, layer.input_descriptor.cell_state_desc, "input_descriptor.cell_state_desc");
-  t.y = data_view(p, layer.output_descriptor.data_desc, p.D * p.H, "output_descriptor.data_desc");
-  t.h = state_view(p, layer.output_descriptor.hidden_desc, "output_descriptor.hidden_desc");
-  t.c = state_view(p, layer.output_descriptor.cell_state_desc, "output_descriptor.cell_state_desc");
+  t.x = data_view(p, layer.input_descriptor.data_desc, p.I, "input_descriptor.data_desc", gradients);
+  t.h0 = state_view(p, layer.input_descriptor.hidden_desc, "input_descriptor.hidden_desc", gradients);
+  t.c0 = state_view(p, layer.input_descriptor.cell_state_desc, "input_descriptor.cell_state_desc", gradients);
+  t.y = data_view(p, layer.output_descriptor.data_desc, p.D * p.H, "output_descriptor.data_desc", !gradients);
+  t.h = state_view(p, layer.output_descriptor.hidden_desc, "output_descriptor.hidden_desc", !gradients);
+  t.c = state_view(p, layer.output_descriptor.cell_state_desc, "output_descriptor.cell_state_desc", !gradients);
   for (size_t k = 0; k < kGates; ++k) {
     const BNNSLSTMGateDescriptor& gate = gate_of(layer, k);
-    t.first[k] = weights_view(p, gate.iw_desc[0], p.I, p.shared_input ? p.L : 1, k, "iw_desc[0]");
+    t.first[k] = weights_view(p, gate.iw_desc[0], p.I, p.shared_input ? p.L : 1, k, "iw_desc[0]", gradients);
     if (p.L > 1 && !p.shared_input) {
-      t.rest[k] = weights_view(p, gate.iw_desc[1], p.D * p.H, p.L - 1, k, "iw_desc[1]");
+      t.rest[k] = weights_view(p, gate.iw_desc[1], p.D * p.H, p.L - 1, k, "iw_desc[1]", gradients);
     }
-    t.hw[k] = weights_view(p, gate.hw_desc, p.H, p.L, k, "hw_desc");
-    t.cw[k] = weights_view(p, gate.cw_desc, p.H, p.L, k, "cw_desc");
+    t.hw[k] = weights_view(p, gate.hw_desc, p.H, p.L, k, "hw_desc", gradients);
+    t.cw[k] = weights_view(p, gate.cw_desc, p.H, p.L, k, "cw_desc", gradients);
     char field[64];
     std::snprintf(field, sizeof field, "%s.b_desc", kGateNames[k]);
-    t.b[k] = make_lstm_view(gate.b_desc, {{p.H, 3}, {p.D, 1}, {p.L, 0}}, field);
+    t.b[k] = make_lstm_view(gate.b_desc, {{p.H, 3}, {p.D, 1}, {p.L, 0}}, field, gradients);
   }
   return t;
 }
@@ -256,7 +260,7 @@ LstmProblem make_lstm_problem(const BNNSLayerParametersLSTM* layer) {
     for (size_t k = 0; k < kGates; ++k) p.shared_input = p.shared_input && is_absent(gate_of(*layer, k).iw_desc[1]);
   }
   p.sequence = read_sequence(p, layer->sequence_descriptor);
-  p.at = make_tensors(p, *layer);
+  p.at = make_tensors(p, *layer, false);
   for (size_t k = 0; k < kGates; ++k) {
     const char* missing = !p.at.first[k].present()                                ? "iw_desc[0]"
                           : p.L > 1 && !p.shared_input && !p.at.rest[k].present() ? "iw_desc[1]"
@@ -285,7 +289,7 @@ LstmTensors make_lstm_gradients(const LstmProblem& p, const BNNSLayerParametersL
                    size.got, size.expected);
     }
   }
-  LstmTensors t = make_tensors(p, *deltas);
+  LstmTensors t = make_tensors(p, *deltas, true);
   for (size_t k = 0; k < kGates; ++k) {
     if (t.cw[k].present() && !p.at.cw[k].present()) {
       fail_invalid("%s: %s.cw_desc of layer_delta_params has data, but the layer has no peephole weights there", kLstm,

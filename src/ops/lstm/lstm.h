@@ -54,7 +54,8 @@ struct LstmAxis {
 // Reads a descriptor whose elements lie in memory as `axes`, fastest first. Layouts of fewer axes may join neighbours
 // (a RowMajorMatrix for one layer and direction, a Vector for anything dense); extents of 0 are taken from `axes`, and
 // layout 0 is the generic layout of as many axes. A descriptor without data is absent.
-LstmView make_lstm_view(const BNNSNDArrayDescriptor& d, std::initializer_list<LstmAxis> axes, const char* field);
+LstmView make_lstm_view(const BNNSNDArrayDescriptor& d, std::initializer_list<LstmAxis> axes, const char* field,
+                        bool written);
 
 // The tensors of one BNNSLayerParametersLSTM: values, or gradients in the same places.
 struct LstmTensors {
@@ -102,8 +103,9 @@ size_t lstm_cache_bytes(const LstmProblem& problem);
 // written. seed decides what is dropped.
 void lstm_forward(const LstmProblem& problem, const Options& options, void* cache, size_t capacity, uint32_t seed);
 
-// Gradients. cache NULL: the forward pass is run again, without dropout.
-void lstm_backward(const LstmProblem& problem, const LstmTensors& deltas, const Options& options, const void* cache,
+// Gradients. cache NULL: the forward pass is run again, without dropout. Of gradients of hw, cw and b that share memory
+// only the last one is written.
+void lstm_backward(const LstmProblem& problem, LstmTensors deltas, const Options& options, const void* cache,
                    size_t capacity);
 
 // ---- kernels: lstm_simd.cc; rows of H floats

@@ -147,9 +147,15 @@ TEST(LstmMisuse, BackwardRefusals) {
       {"gradient over weights",
        [](Call& c) { c.deltas.gate(0).hw_desc.data = c.layer.gate(0).hw_desc.data; },
        {"share memory"}},
-      {"two gradients in one place",
-       [](Call& c) { c.deltas.gate(0).hw_desc.data = c.deltas.gate(1).hw_desc.data; },
+      {"two wanted gradients in one place",
+       [](Call& c) { c.deltas.gate(0).iw_desc[0].data = c.deltas.gate(1).iw_desc[0].data; },
        {"share memory"}},
+      {"an unwanted gradient over a wanted one",
+       [](Call& c) { c.deltas.gate(0).b_desc.data = c.deltas.gate(1).iw_desc[0].data; },
+       {"share memory"}},
+      {"two unwanted gradients over the weights",
+       [](Call& c) { c.deltas.gate(0).hw_desc.data = c.deltas.gate(1).hw_desc.data = c.layer.gate(1).hw_desc.data; },
+       {"gradient of hw_desc of gate", "hw_desc of gate[1]", "share memory"}},
       {"gradient over the cache",
        [](Call& c) { c.deltas.gate(0).hw_desc.data = c.cache.data() + 8; },
        {"share memory"}},
@@ -165,6 +171,43 @@ TEST(LstmMisuse, BackwardRefusals) {
     EXPECT_EQ(call.backward(), -1);
     EXPECT_TRUE(refused_because(wrong.words));
     EXPECT_EQ(call.snapshot(), before);
+  }
+}
+
+// Programs point the gradients of hw, cw and b that they do not want at one place: the last of them is there, and the
+// others are what they are without that.
+TEST(LstmMisuse, GradientsNobodyWantsShareMemory) {
+  for (size_t mode = 0; mode < 3; ++mode) {
+    SCOPED_TRACE("mode " + std::to_string(mode));
+    Call apart, shared;
+    std::vector<float> scratch(4 * 4 * 2 * 2 + 9, 7);
+    for (Call* call : {&apart, &shared}) {
+      Random random(2);
+      call->deltas.for_results([&](LayoutTensor& t, const Coordinates& at, size_t) { t.set(at, random.normal()); });
+      ASSERT_EQ(call->forward(), 0) << BNNSExtLastError();
+    }
+    std::vector<std::pair<size_t, size_t>> moved;  // gate, slot in the gate
+    for (size_t k = 0; k < 4; ++k) {
+      auto& gate = shared.deltas.gate(k);
+      if (mode != 1) gate.hw_desc.data = scratch.data(), moved.emplace_back(k, 2);
+      if (mode != 1 && gate.cw_desc.data) gate.cw_desc.data = scratch.data() + 5, moved.emplace_back(k, 3);
+      if (mode == 0 || (mode == 1 && k < 3)) gate.b_desc.data = scratch.data() + 3, moved.emplace_back(k, 4);
+    }
+    ASSERT_EQ(apart.backward(), 0) << BNNSExtLastError();
+    ASSERT_EQ(shared.backward(), 0) << BNNSExtLastError();
+    const auto of = [](size_t k, size_t slot) { return LstmLayer::kFirst + 5 * k + slot; };
+    for (size_t i = 0; i < apart.deltas.slots(); ++i) {
+      const bool is_moved = std::any_of(moved.begin(), moved.end(), [&](auto m) { return of(m.first, m.second) == i; });
+      if (apart.deltas.has(i) && !is_moved) {
+        EXPECT_EQ(apart.deltas.slot(i).snapshot(), shared.deltas.slot(i).snapshot()) << "slot " << i;
+      }
+    }
+    // The last in the order of the struct, and nothing beside it.
+    const size_t slot = of(mode == 1 ? 2 : 3, mode == 2 ? 2 : 4), first = mode == 2 ? 0 : 3;
+    const auto last = apart.deltas.slot(slot).snapshot();
+    std::vector<float> want(scratch.size(), 7);
+    std::memcpy(want.data() + first, last.data(), last.size());
+    EXPECT_EQ(scratch, want);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "src/core/error.h"
 #include "src/core/inline_buffer.h"
 #include "src/core/parallel.h"
+#include "src/tensor/distinct.h"
 #include "src/tensor/overlap.h"
 
 namespace bnns {
@@ -56,6 +57,7 @@ bool is_same_memory(const Tensor& a, const Tensor& b) {
 }
 
 void check_in_place_or_disjoint(const Tensor& dest, const Tensor& src, const char* op) {
+  check_distinct(dest, op, "dest");
   if (!is_same_memory(dest, src)) {
     check_disjoint(dest.data, dest.span_bytes(), "dest", src.data, src.span_bytes(), "src", op);
   }
@@ -204,6 +206,7 @@ void clip_by_global_norm(BNNSNDArrayDescriptor* const* dest, const BNNSNDArrayDe
   for (size_t i = 0; i < count; ++i) {
     const Tensor x = resolve_entry(src[i], op, "src", i), y = resolve_entry(dest[i], op, "dest", i);
     check_same_shape(y, x, op, "dest");
+    check_distinct(y, op, "dest");
     extents[used++] = Extent(y.data, y.span_bytes(), "dest", i, true);
     if (!is_same_memory(y, x)) extents[used++] = Extent(x.data, x.span_bytes(), "src", i, false);
   }
@@ -234,6 +237,7 @@ void compute_norm(const BNNSNDArrayDescriptor* dest, const BNNSNDArrayDescriptor
   check_not_rotated(p.x, op, "src");
   check_norm_type(type, op);
   const Tensor y = on_axes_of(resolve_float(dest, op, "dest"), p, op, "dest");
+  check_distinct(y, op, "dest");
   if (y.data != p.x.data) {  // all norms are known before the first is written, so dest may begin where src does
     check_disjoint(y.data, y.span_bytes(), "dest", p.x.data, p.x.span_bytes(), "src", op);
   }
@@ -255,6 +259,7 @@ void compute_norm_backward(const void* in, const BNNSNDArrayDescriptor* in_delta
                            const BNNSNDArrayDescriptor* out_delta, BNNSNormType type, uint32_t axis_flags) {
   constexpr const char* op = "compute_norm_backward";
   const NormProblem p = make_norm_problem(in_delta, axis_flags, op, "in_delta");
+  check_distinct(p.x, op, "in_delta");
   check_not_rotated(p.x, op, "in_delta");
   check_norm_type(type, op);
   check_data(in, p.x.type, op, "in");

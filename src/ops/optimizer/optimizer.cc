@@ -13,6 +13,7 @@
 #include "src/core/parallel.h"
 #include "src/filter/nan_check.h"
 #include "src/ops/norm/norm.h"
+#include "src/tensor/distinct.h"
 #include "src/tensor/overlap.h"
 #include "src/tensor/tensor.h"
 
@@ -39,8 +40,9 @@ struct ListName {
   }
 };
 
-// A dense f32 tensor; returns its number of elements.
-size_t check_tensor(const BNNSNDArrayDescriptor* d, const char* list, size_t index) {
+// A contiguous f32 tensor. Where its elements, or those of its parameter, are not in the order of the layout, the two
+// have the same sizes and strides.
+Tensor check_tensor(const BNNSNDArrayDescriptor* d, const char* list, size_t index, const Tensor* parameter = nullptr) {
   const ListName name(list, index);
   if (!d) fail_invalid("%s: %s is NULL, expected a descriptor", kOp, name.text);
   const Tensor t = resolve(*d, kOp, name.text);
@@ -48,8 +50,17 @@ size_t check_tensor(const BNNSNDArrayDescriptor* d, const char* list, size_t ind
     fail_unsupported("%s: %s has type %s; optimizers work on f32", kOp, name.text, type_name(t.type));
   }
   check_data(t.data, t.type, kOp, name.text);
-  if (!t.dense) fail_invalid("%s: %s has gaps between its elements, expected a contiguous tensor", kOp, name.text);
-  return t.count;
+  if (t.span > t.count) {
+    fail_invalid("%s: %s has gaps between its elements, expected a contiguous tensor", kOp, name.text);
+  }
+  check_distinct(t, kOp, name.text);
+  if (parameter && !(t.dense && parameter->dense) &&
+      (t.rank != parameter->rank || !std::equal(t.size, t.size + t.rank, parameter->size) ||
+       !std::equal(t.stride, t.stride + t.rank, parameter->stride))) {
+    fail_invalid("%s: %s lies in another order than its parameter, expected the same sizes and strides", kOp,
+                 name.text);
+  }
+  return t;
 }
 
 void check_count(size_t count, size_t expected, const char* list, size_t index, size_t parameter) {
@@ -83,14 +94,15 @@ void check_tensors(const OptimizerProblem& problem, size_t n, BNNSNDArrayDescrip
   size_t total = 0, extent = 0;
   for (size_t i = 0; i < n; ++i) {
     Entry& e = entries[i];
-    const size_t count = check_tensor(parameters[i], "parameters", i), bytes = count * sizeof(float);
-    check_count(check_tensor(gradients[i], "gradients", i), count, "gradients", i, i);
+    const Tensor w = check_tensor(parameters[i], "parameters", i);
+    const size_t count = w.count, bytes = count * sizeof(float);
+    check_count(check_tensor(gradients[i], "gradients", i, &w).count, count, "gradients", i, i);
     e.slice = {static_cast<float*>(parameters[i]->data), static_cast<const float*>(gradients[i]->data), {}, count};
     extents[extent++] = Extent(e.slice.w, bytes, "parameters", i, true);
     extents[extent++] = Extent(e.slice.g, bytes, "gradients", i, false);
     for (size_t s = 0; s < problem.states; ++s) {
       const size_t k = s * n + i;  // grouped by role
-      check_count(check_tensor(accumulators[k], "accumulators", k), count, "accumulators", k, i);
+      check_count(check_tensor(accumulators[k], "accumulators", k, &w).count, count, "accumulators", k, i);
       e.slice.state[s] = static_cast<float*>(accumulators[k]->data);
       extents[extent++] = Extent(e.slice.state[s], bytes, "accumulators", k, true);
     }

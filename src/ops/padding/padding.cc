@@ -6,6 +6,7 @@
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/filter/batch_pair.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 namespace {
@@ -23,6 +24,7 @@ PaddingProblem make_padding_problem(const BNNSLayerParametersPadding* layer) {
   PaddingProblem p;
   p.x = resolve(layer->i_desc, kOp, "i_desc");
   p.y = resolve(layer->o_desc, kOp, "o_desc");
+  check_distinct(p.y, kOp, "o_desc");
   check_plain(p.x, kOp, "i_desc");
   check_plain(p.y, kOp, "o_desc");
   p.mode = layer->padding_mode;
@@ -85,23 +87,26 @@ PaddingFilter::PaddingFilter(const Options& options, const PaddingProblem& probl
     : Filter(kKind, options), problem_(problem), scratch_(options) {
   for (size_t k = 0; k < problem.x.rank; ++k) {
     if (problem.before[k] == 0 && problem.after[k] == 0) continue;
-    const size_t out = problem.y.size[k];
-    const Buffer taps(options, checked_mul(out, sizeof(Tap), "padding: o_desc.size"), "the taps of padding");
-    for (size_t o = 0; o < out; ++o) {
-      taps.as<Tap>()[o] = Tap{padding_source(problem.mode, problem.x.size[k], problem.before[k], o), 0};
-    }
-    tables_.axis[k] = AxisTable(options, taps.as<Tap>(), problem.x.size[k], out);
+    const size_t in = problem.x.size[k], out = problem.y.size[k];
+    tables_.axis[k] = AxisTable(options, in, out, false, kOp, [&](size_t o) {
+      return Tap{padding_source(problem.mode, in, problem.before[k], o), 0};
+    });
   }
 }
 
 void PaddingFilter::forward(size_t batch, const void* in, size_t in_stride, void* out, size_t out_stride) {
   const BatchPair pair = forward_pair(batch, problem_.x, in, in_stride, problem_.y, out, out_stride, kOp);
-  if (pair.batch) move_elements(tables_, pair, problem_.fill, options_.n_threads);
+  if (pair.batch) move_elements(tables_, MapDirection::forward, pair, problem_.fill, options_.n_threads);
 }
 
 void PaddingFilter::backward(const BackwardCall& call) {
   const BatchPair pair = backward_pair(call, problem_.x, problem_.y, kOp);
-  if (pair.batch) sum_elements(tables_, MapDirection::backward, pair, options_.n_threads, scratch_);
+  if (pair.batch == 0) return;
+  if (tables_.moves(MapDirection::backward) && pair.from.type == pair.to.type && !pair.to.accumulate) {
+    constexpr unsigned char kNoFill[8] = {};  // constants: every element went to one place
+    return move_elements(tables_, MapDirection::backward, pair, kNoFill, options_.n_threads);
+  }
+  sum_elements(tables_, MapDirection::backward, pair, options_.n_threads, scratch_);
 }
 
 }  // namespace bnns

@@ -3,6 +3,7 @@
 #include "src/core/error.h"
 #include "src/engine/copy/copy.h"
 #include "src/filter/batch_pair.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 namespace {
@@ -35,6 +36,7 @@ PermuteProblem make_permute_problem(const BNNSLayerParametersPermute* layer) {
   PermuteProblem p;
   p.x = resolve(layer->i_desc, kOp, "i_desc");
   p.y = resolve(layer->o_desc, kOp, "o_desc");
+  check_distinct(p.y, kOp, "o_desc");
   check_plain(p.x, kOp, "i_desc");
   check_plain(p.y, kOp, "o_desc");
   if (p.y.rank != p.x.rank) {

@@ -4,6 +4,7 @@
 
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 namespace {
@@ -104,6 +105,7 @@ QuantizationProblem make_quantization_problem(const BNNSLayerParametersQuantizat
   p.dequantize = layer->function == BNNSQuantizerFunctionDequantize;
   p.x = read_data(layer->i_desc, "i_desc");
   p.y = read_data(layer->o_desc, "o_desc");
+  check_distinct(p.y, kOp, "o_desc");
   if (p.x.count != p.y.count || (p.x.layout == p.y.layout && !std::equal(p.x.size, p.x.size + p.x.rank, p.y.size))) {
     fail_invalid("%s: o_desc is %s, expected the sizes of i_desc, %s", kOp, p.y.text().c_str(), p.x.text().c_str());
   }

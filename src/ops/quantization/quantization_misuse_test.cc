@@ -73,7 +73,8 @@ TEST(QuantizationMisuse, BC34_BC35_BC37_SaysWhyAndWritesNothing) {
       {"i_desc has type indexed8"});
   refused([](P& p, Layer&) { p.i_desc.data_type = BNNSDataType(3); }, {"i_desc.data_type is 0x3"});
   refused([](P& p, Layer&) { p.i_desc.layout = BNNSDataLayout(3); }, {"i_desc.layout is 0x3"});
-  refused([](P& p, Layer&) { p.o_desc.stride[0] = 3, p.o_desc.stride[1] = 1; }, {"o_desc.stride[1] is 1"});
+  refused([](P& p, Layer&) { p.o_desc.stride[0] = 2, p.o_desc.stride[1] = 1; },
+          {"o_desc is i8 4x3: elements (1, 0) and (0, 2) share an address"});
   refused(
       [](P& p, Layer&) {
         p.i_desc.layout = BNNSDataLayoutConvolutionWeightsOIHW_Pack32, p.i_desc.size[2] = p.i_desc.size[3] = 1;

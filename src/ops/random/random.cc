@@ -10,6 +10,7 @@
 #include "src/core/error.h"
 #include "src/core/half.h"
 #include "src/core/parallel.h"
+#include "src/tensor/distinct.h"
 #include "src/tensor/elements.h"
 
 namespace bnns {
@@ -26,16 +27,7 @@ Tensor resolve_fill(const BNNSNDArrayDescriptor* desc) {
   if (t.layout == BNNSDataLayoutConvolutionWeightsOIHW_Pack32) {
     fail_unsupported("%s: desc.layout is OIHW_Pack32; fill another layout and copy", kOp);
   }
-  size_t reach = 0;  // offset of the last element of the axes so far
-  for (size_t j = 0; j < t.rank; ++j) {
-    const size_t k = t.axis[j];
-    if (t.size[k] == 1) continue;
-    if (t.stride[k] <= reach) {
-      fail_invalid("%s: desc.stride[%zu] is %zu, expected more than %zu so that elements do not overlap", kOp, j,
-                   t.stride[k], reach);
-    }
-    reach += t.stride[k] * (t.size[k] - 1);
-  }
+  check_distinct(t, kOp, "desc");
   return t;
 }
 

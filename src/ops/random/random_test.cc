@@ -203,6 +203,7 @@ TEST(RandomUniformFloat, EqualsTheReferenceAndStaysInsideTheRange) {
         for (size_t i = 0; i < kCount; ++i) {
           // 0 + turns -0 into 0, as the fill does.
           want[i] = 0 + ref::uniform_float(words[i], type, range.a, range.b);
+          if (std::fabs(want[i]) < 0x1p-126f) want[i] = 0;  // subnormal numbers are zeros inside calls
           const float a = std::max(range.a, -largest), b = std::min(range.b, largest);
           if (a < b) {
             ASSERT_GE(y[i], a) << i;
@@ -219,6 +220,7 @@ TEST(RandomUniformFloat, EqualsTheReferenceAndStaysInsideTheRange) {
 TEST(RandomUniformFloat, TinyRanges) {
   for (BNNSDataType type : {BNNSDataTypeFloat32, BNNSDataTypeFloat16, BNNSDataTypeBFloat16}) {
     for (double start : {0.0, 1.0, -1.0, 0.5, -2.0, 1000.0}) {
+      if (start == 0 && type != BNNSDataTypeFloat16) continue;  // the next number is subnormal, and 0 inside calls
       const double next = ref::next_above(type, start), second = ref::next_above(type, next);
       Source source(7);
       for (float x : fill_uniform(source, type, 100, float(start), float(next))) ASSERT_EQ(x, float(start));

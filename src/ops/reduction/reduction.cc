@@ -10,6 +10,7 @@
 #include "src/core/error.h"
 #include "src/filter/batch_pair.h"
 #include "src/ops/reduction/reduction_plan.h"
+#include "src/tensor/distinct.h"
 #include "src/tensor/elements.h"
 
 namespace bnns {
@@ -74,6 +75,11 @@ class Store final : public ReductionSink {
         lens_(row_elements(p.y, plan.columns.extent, plan.columns.y)) {}
 
   void take(size_t y_offset, size_t n, const ReductionCells& cells) const noexcept override {
+    if (p_.y.is(BNNSDataTypeInt64) && is_index(p_.function)) {
+      auto* y = static_cast<int64_t*>(p_.y.data) + y_offset;
+      for (size_t i = 0; i < n; ++i) y[i * stride_] = static_cast<int64_t>(cells.place[i]);
+      return;
+    }
     if (is_integer(p_.y.type)) {  // as they are: scale and bias are not for indices
       for (size_t i = 0; i < n; ++i) {
         const int64_t v = is_index(p_.function) ? static_cast<int64_t>(cells.place[i]) : cells.value[i] != 0;
@@ -126,7 +132,40 @@ class Store final : public ReductionSink {
   Elements lens_;
 };
 
+// Sums as they are, stored or added.
+class Sums final : public ReductionSink {
+ public:
+  Sums(const Tensor& y, const ReductionPlan& plan)
+      : y_(y), lens_(row_elements(y, plan.columns.extent, plan.columns.y)) {}
+  void take(size_t y_offset, size_t n, const ReductionCells& cells) const noexcept override {
+    float buffer[kMaxReductionColumns];
+    void* base = element_at(y_.data, y_.type, y_offset);
+    float* to = y_.accumulate ? buffer : lens_.target(base, 0, buffer);
+    for (size_t i = 0; i < n; ++i) to[i] = static_cast<float>(cells.value[i]);
+    y_.accumulate ? lens_.accumulate(base, 0, n, to) : lens_.write(base, 0, n, to);
+  }
+
+ private:
+  const Tensor& y_;
+  Elements lens_;
+};
+
 }  // namespace
+
+void sum_axes(const Tensor& from, const Tensor& to, const SumAxis* axes, size_t n, size_t n_threads,
+              ScratchShelf& shelf) {
+  ReductionAxis all[kMaxReductionAxes];
+  size_t rank = 0;
+  for (size_t k = 0; k < n; ++k) {
+    if (axes[k].extent == 1) continue;
+    const bool reduced = axes[k].reduced;
+    all[rank++] = {axes[k].extent, axes[k].from, 0, reduced ? 0 : axes[k].to, 0, reduced};
+  }
+  const ReductionPlan plan = make_reduction_plan(all, rank);
+  const ReductionFold sum{ReductionFold::Kind::sum, ReductionTerm::value, 128,
+                          8};  // a gradient's sums keep their digits
+  run_reduction(plan, sum, 0, from, nullptr, Sums(to, plan), n_threads, shelf);
+}
 
 ReductionProblem make_reduction_problem(const BNNSLayerParametersReduction* layer) {
   if (!layer) fail_invalid("%s: layer_params is NULL, expected a BNNSLayerParametersReduction", kOp);
@@ -139,6 +178,7 @@ ReductionProblem make_reduction_problem(const BNNSLayerParametersReduction* laye
   }
   p.x = resolve(layer->i_desc, kOp, "i_desc");
   p.y = resolve(layer->o_desc, kOp, "o_desc");
+  check_distinct(p.y, kOp, "o_desc");
   if (p.y.rank != p.x.rank) {
     fail_invalid("%s: o_desc has rank %zu, expected %zu as i_desc, with 1 on the reduced axes", kOp, p.y.rank,
                  p.x.rank);
@@ -172,17 +212,19 @@ std::string ReductionProblem::text() const {
 void reduce_batch(const ReductionProblem& p, size_t batch, size_t x_stride, size_t y_stride, size_t n_threads,
                   ScratchShelf& shelf) {
   const Tensor* w = p.weighted() ? &p.w : nullptr;
-  const ReductionPlan plan = make_reduction_plan(p.x, p.y, w, batch, x_stride, y_stride);
+  const ReductionFold fold = fold_of(p.function, p.weighted());
+  const ReductionPlan plan = make_reduction_plan(fold, p.x, p.y, w, batch, x_stride, y_stride);
   const bool counted = w && p.function == BNNSReduceFunctionMeanNonZero;
   const ScratchShelf::Lease lease(shelf, counted ? checked_mul(p.y.span, sizeof(double), kOp) : 0);
   if (counted) {
-    const ReductionPlan of_weights = make_reduction_plan(p.w, p.y, nullptr, 1, 0, 0);
-    run_reduction(of_weights, {ReductionFold::Kind::sum, ReductionTerm::nonzero}, 0, p.w, nullptr,
-                  Counts(lease.as<double>(), of_weights.columns.y), n_threads, shelf);
+    const ReductionFold count{ReductionFold::Kind::sum, ReductionTerm::nonzero};
+    const ReductionPlan of_weights = make_reduction_plan(count, p.w, p.y, nullptr, 1, 0, 0);
+    run_reduction(of_weights, count, 0, p.w, nullptr, Counts(lease.as<double>(), of_weights.columns.y), n_threads,
+                  shelf);
   }
   // A sample's offset by the batch stride: what is left is the place inside the sample.
   const Store store(p, plan, lease.as<double>(), batch > 1 ? y_stride : std::max<size_t>(p.y.span, 1));
-  run_reduction(plan, fold_of(p.function, p.weighted()), p.epsilon, p.x, w, store, n_threads, shelf);
+  run_reduction(plan, fold, p.epsilon, p.x, w, store, n_threads, shelf);
 }
 
 ReductionFilter::ReductionFilter(const Options& options, const ReductionProblem& problem)

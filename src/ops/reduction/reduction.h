@@ -50,6 +50,16 @@ class ReductionFilter final : public Filter {
 void reduce_batch(const ReductionProblem& problem, size_t batch, size_t x_stride, size_t y_stride, size_t n_threads,
                   ScratchShelf& shelf);
 
+// An axis of a sum: kept, or reduced (then `to` is not looked at); strides in elements.
+struct SumAxis {
+  size_t extent = 1, from = 0, to = 0;
+  bool reduced = false;
+};
+// to = the sum of `from` over the reduced ones of n <= 2 kMaxRank axes, or added to it where to.accumulate is set. Both
+// are f32, f16 or bf16 and carry their data.
+void sum_axes(const Tensor& from, const Tensor& to, const SumAxis* axes, size_t n, size_t n_threads,
+              ScratchShelf& shelf);
+
 // ---- kernels ----------------------------------------------------------------------------------------------------
 
 enum class ReductionTerm : uint8_t {
@@ -61,9 +71,9 @@ enum class ReductionTerm : uint8_t {
   nonzero,    // how many x are not 0
   any,        // 1 if an x is not 0
   all,        // 1 if no x is 0
-  maximum,    // NaN if there is one
+  maximum,    // NaN is passed over; NaN if there is nothing else
   present,    // maximum of x where w is not 0
-  minimum,    // NaN if there is one
+  minimum,    // as maximum
 };
 
 // A matrix of f32: rows `step` elements apart. data NULL: no weights.
@@ -83,7 +93,8 @@ void exp_columns(ReductionMatrix x, ReductionMatrix w, size_t rows, size_t n, co
 // Products in double, so that a product whose factors leave the range of f32 on the way comes back.
 void product_rows(ReductionMatrix x, ReductionMatrix w, size_t rows, size_t n, double* y) noexcept;
 void product_columns(ReductionMatrix x, ReductionMatrix w, size_t rows, size_t n, double* y) noexcept;
-// The extreme of each column and the first row that has it; a NaN is the extreme.
+// The extreme of each column and the first row that has it; NaN is passed over, and is the extreme where there is
+// nothing else.
 void arg_columns(bool largest, ReductionMatrix x, ReductionMatrix w, size_t rows, size_t n, float* y,
                  int32_t* row) noexcept;
 // The first i with w x = value, or with NaN if value is NaN; n if there is none. w may be NULL.

@@ -11,8 +11,10 @@
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/core/parallel.h"
+#include "src/engine/copy/copy.h"
 #include "src/filter/batch_pair.h"
-#include "src/ops/reduction/reduction_backward_rows.h"
+#include "src/ops/reduction/reduction_backward_blocks.h"
+#include "src/tensor/distinct.h"
 #include "src/tensor/elements.h"
 
 namespace bnns {
@@ -23,9 +25,6 @@ using namespace reduction_backward;
 constexpr const char* kOp = "reduction";
 constexpr size_t kTaskElements = 16 * 1024;
 
-bool is_linear(BNNSReduceFunction f) {
-  return f == BNNSReduceFunctionSum || f == BNNSReduceFunctionMean || f == BNNSReduceFunctionMeanNonZero;
-}
 // Whether c depends on the result of forward.
 bool needs_result(BNNSReduceFunction f) {
   return is_choice(f) || f == BNNSReduceFunctionL2Norm || f == BNNSReduceFunctionLogSumExp ||
@@ -89,6 +88,32 @@ void finish_coefficients(const ReductionProblem& p, const Coefficients& to, size
   }
 }
 
+// Sums and means without weights: every element has the c of its result. dx is a copy of the results, as elements of
+// its type, that repeats them along the reduced axes.
+void repeat_results(const Call& call, const Coefficients& coefficients, size_t n_threads) {
+  const size_t total = coefficients.results * call.batch;
+  CopyProblem copy;
+  copy.to = call.dx;
+  copy.from = call.numbers;
+  copy.from.type = call.dx.type;
+  copy.from.data = coefficients.c;
+  if (!call.dx.is(BNNSDataTypeFloat32)) {
+    copy.from.data = coefficients.value;  // not needed any more, and wide enough
+    Tensor row = vector_tensor(total, coefficients.value);
+    row.type = call.dx.type;
+    Elements(row).write(coefficients.value, 0, total, coefficients.c);
+  }
+  CopyAxis axes[kMaxRank + 1];
+  const auto step = [](size_t stride) { return static_cast<ptrdiff_t>(stride); };
+  for (size_t k = 0; k < call.dx.rank; ++k) {
+    const size_t from = call.p.y.size[k] == 1 ? 0 : call.numbers.stride[k];
+    axes[k] = {call.p.x.size[k], step(from), step(call.dx.stride[k])};
+  }
+  axes[call.dx.rank] = {call.batch, step(coefficients.results), step(call.dx_stride)};
+  set_copy_axes(&copy, axes, call.dx.rank + 1);
+  copy_tensor(copy, n_threads);
+}
+
 Call check_call(const ReductionProblem& p, const BackwardCall& call) {
   Call c{p, call.batch, p.x, {}, {}, {}, {}};
   if (p.function == BNNSReduceFunctionArgMax || p.function == BNNSReduceFunctionArgMin ||
@@ -126,6 +151,7 @@ Call check_call(const ReductionProblem& p, const BackwardCall& call) {
   size_t dx_bytes = 0;
   if (c.want_x) {
     c.dx = resolve_delta_view(call.in_delta, p.x, kOp, "in_delta");
+    check_distinct(c.dx, kOp, "in_delta");
     check_plain(c.dx, kOp, "in_delta");
     c.dx_stride = output_batch_stride(call.in_delta_stride, call.batch, c.dx, kOp, "in_delta_stride");
     dx_bytes = batch_bytes(call.batch, c.dx_stride, c.dx, kOp, "in_delta_stride");
@@ -133,6 +159,7 @@ Call check_call(const ReductionProblem& p, const BackwardCall& call) {
   }
   if (c.want_w) {
     c.dw = resolve_delta_view(call.weights_delta, p.w, kOp, "weights_delta");
+    check_distinct(c.dw, kOp, "weights_delta");
     check_plain(c.dw, kOp, "weights_delta");
     apart(c.dw, c.dw.span_bytes(), "weights_delta");
     if (c.want_x) check_disjoint(c.dw.data, c.dw.span_bytes(), "weights_delta", c.dx.data, dx_bytes, "in_delta", kOp);
@@ -158,7 +185,7 @@ void ReductionFilter::backward(const BackwardCall& arguments) {
   if (p.weighted()) p.w = weights_.tensor();
   const Call call = check_call(p, arguments);
   if (!call.want_x && !call.want_w) return;
-  const Rows rows(call);
+  const Blocks blocks(call);
   const size_t batch = call.batch, results = p.y.count, threads_asked = options_.n_threads;
   const size_t total = checked_mul(results, batch, kOp);
   const ScratchShelf::Lease lease(scratch_, Coefficients::bytes(total));
@@ -168,7 +195,7 @@ void ReductionFilter::backward(const BackwardCall& arguments) {
     ReductionFold fold = fold_of(p.function, p.weighted());
     if (is_choice(p.function)) fold.kind = ReductionFold::Kind::choose;
     const Tensor* w = p.weighted() ? &p.w : nullptr;
-    const ReductionPlan plan = make_reduction_plan(p.x, call.numbers, w, 1, 0, 0);
+    const ReductionPlan plan = make_reduction_plan(fold, p.x, call.numbers, w, 1, 0, 0);
     for (size_t b = 0; b < batch; ++b) {
       Tensor x = call.x;
       x.data = element_at(x.data, x.type, b * call.x_stride);
@@ -176,13 +203,14 @@ void ReductionFilter::backward(const BackwardCall& arguments) {
                     threads_asked, scratch_);
     }
   } else if (p.weighted() && p.function == BNNSReduceFunctionMeanNonZero && batch) {
-    const ReductionPlan plan = make_reduction_plan(p.w, call.numbers, nullptr, 1, 0, 0);
-    run_reduction(plan, {ReductionFold::Kind::sum, ReductionTerm::nonzero}, 0, p.w, nullptr,
-                  Collect(coefficients, 0, plan.columns.y, ReductionFold::Kind::sum), threads_asked, scratch_);
+    const ReductionFold count{ReductionFold::Kind::sum, ReductionTerm::nonzero};
+    const ReductionPlan plan = make_reduction_plan(count, p.w, call.numbers, nullptr, 1, 0, 0);
+    run_reduction(plan, count, 0, p.w, nullptr, Collect(coefficients, 0, plan.columns.y, ReductionFold::Kind::sum),
+                  threads_asked, scratch_);
     for (size_t b = 1; b < batch; ++b) std::copy_n(coefficients.value, results, coefficients.value + b * results);
   } else if (p.function == BNNSReduceFunctionProduct) {
     parallel_for(batch, threads_for(threads_asked, batch, batch * p.x.count),
-                 [&](size_t b, size_t) { rows.multiply(coefficients, b); });
+                 [&](size_t b, size_t) { blocks.multiply(coefficients, b); });
   }
   const Elements dy(call.dy, call.numbers);
   for (size_t b = 0; b < batch; ++b) {
@@ -195,22 +223,37 @@ void ReductionFilter::backward(const BackwardCall& arguments) {
   }
   finish_coefficients(p, coefficients, total);
 
-  const size_t count = rows.count(), group = std::max<size_t>(1, kTaskElements / rows.length());
-  const size_t groups = div_up(count, group), work = checked_mul(p.x.count, std::max<size_t>(batch, 1), kOp);
-  if (call.want_x && batch) {
-    const size_t tasks = checked_mul(groups, batch, kOp);
+  const size_t count = blocks.count(), work = checked_mul(count, std::max<size_t>(batch, 1), kOp);
+  const size_t cuts = div_up(count, kTaskElements), samples = std::max<size_t>(1, kTaskElements / count);
+  const size_t tasks = checked_mul(cuts, div_up(batch, samples), kOp);
+  // Calls body(sample, first, n) for all blocks of all samples.
+  const auto for_each_block = [&](const auto& body) {
     parallel_for(tasks, threads_for(threads_asked, tasks, 2 * work), [&](size_t task, size_t) {
-      const size_t first = task % groups * group;
-      for (size_t row = first; row < std::min(count, first + group); ++row) {
-        rows.slope_x(coefficients, task / groups, row);
+      const size_t begin = task % cuts * kTaskElements, end = std::min(count, begin + kTaskElements);
+      const size_t b = task / cuts * samples;
+      for (size_t sample = b; sample < std::min(batch, b + samples); ++sample) {
+        for (size_t first = begin; first < end; first += kBlock) body(sample, first, std::min(kBlock, end - first));
       }
     });
+  };
+  if (call.want_x && batch && is_choice(p.function)) {
+    if (!call.dx.accumulate) {
+      for_each_block([&](size_t b, size_t first, size_t n) { blocks.clear_x(b, first, n); });
+    }
+    const size_t parts = div_up(results, kTaskElements), all = checked_mul(parts, batch, kOp);
+    parallel_for(all, threads_for(threads_asked, all, 8 * total), [&](size_t task, size_t) {
+      const size_t begin = task % parts * kTaskElements;
+      blocks.choose_x(coefficients, task / parts, begin, std::min(results, begin + kTaskElements));
+    });
+  } else if (call.want_x && batch && is_linear(p.function) && !p.weighted() && !call.dx.accumulate) {
+    repeat_results(call, coefficients, threads_asked);
+  } else if (call.want_x && batch) {
+    for_each_block([&](size_t b, size_t first, size_t n) { blocks.slope_x(coefficients, b, first, n); });
   }
   if (call.want_w) {
-    parallel_for(groups, threads_for(threads_asked, groups, 2 * work), [&](size_t task, size_t) {
-      for (size_t row = task * group; row < std::min(count, task * group + group); ++row) {
-        rows.slope_w(coefficients, row);
-      }
+    const size_t pieces = div_up(count, kBlock);
+    parallel_for(pieces, threads_for(threads_asked, pieces, 2 * work), [&](size_t piece, size_t) {
+      blocks.slope_w(coefficients, piece * kBlock, std::min(kBlock, count - piece * kBlock));
     });
   }
 }

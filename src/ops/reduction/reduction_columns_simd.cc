@@ -131,8 +131,8 @@ void ArgColumns(bool largest, ReductionMatrix x, ReductionMatrix w, size_t rows,
       if (r != 0) at = left < N ? LoadPartial(di, row + c, left) : hn::LoadU(di, row + c);
       for (size_t k = r == 0 ? 1 : r; k < r + m; ++k) {
         const auto v = value(k);
-        const auto better = hn::Or(largest ? hn::Gt(v, best) : hn::Lt(v, best), hn::IsNaN(v));
-        const auto wins = hn::AndNot(hn::IsNaN(best), better);
+        const auto first = hn::AndNot(hn::IsNaN(v), hn::IsNaN(best));  // the first number after NaN
+        const auto wins = hn::Or(largest ? hn::Gt(v, best) : hn::Lt(v, best), first);
         best = hn::IfThenElse(wins, v, best);
         at = hn::IfThenElse(hn::RebindMask(di, wins), hn::Set(di, static_cast<int32_t>(k)), at);
       }

@@ -19,15 +19,13 @@ using Kind = ReductionFold::Kind;
 
 constexpr size_t kMaxColumns = kMaxReductionColumns;
 constexpr size_t kBufferFloats = 8192;   // elements of a block that is converted or transposed: 32 KiB
-constexpr size_t kRun = 2048;            // elements of a row that are folded in f32
-constexpr size_t kDirectRows = 64;       // rows of a block that are folded in f32
 constexpr size_t kWide = 64;             // narrow columns are put side by side up to this width
 constexpr size_t kTaskElements = 32768;  // elements of a task
 constexpr size_t kFewUnits = 32, kMaxSegments = 64;
 
-// The larger (smaller), NaN before anything else; on equals the lower place.
+// The larger (smaller), NaN, which also stands for "none yet", after any number; on equals the lower place.
 bool is_better(bool largest, double a, size_t a_place, double b, size_t b_place) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && (!std::isnan(b) || a_place < b_place);
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(b) && (!std::isnan(a) || a_place < b_place);
   return a == b ? a_place < b_place : largest ? a > b : a < b;
 }
 
@@ -37,7 +35,7 @@ struct Fold : ReductionFold {
   double identity() const {
     if (kind == Kind::product) return 1;
     if (kind == Kind::sum || kind == Kind::exponential) return 0;
-    return largest() ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+    return std::numeric_limits<double>::quiet_NaN();
   }
   void clear(const ReductionCells& cells, size_t n) const {
     std::fill_n(cells.value, n, identity());
@@ -123,13 +121,13 @@ class Walk {
     x_ = Operand(x, major.x, minor.x, minor.extent);
     if (w) w_ = Operand(*w, major.w, minor.w, minor.extent);
     const bool direct = x_.direct() && (!w || w_.direct());
-    const size_t run = std::max<size_t>(1, std::min(p_.run.extent, kRun));
+    const size_t run = std::max<size_t>(1, std::min(p_.run.extent, fold.run));
     if (by_rows_) {
       run_block_ = run;
       column_block_ = std::clamp<size_t>(kBufferFloats / run, 1, std::min<size_t>(p_.columns.extent, 256));
     } else {
       column_block_ = std::min(p_.columns.extent, kMaxColumns);
-      run_block_ = direct ? kDirectRows : std::min(kDirectRows, kBufferFloats / column_block_);
+      run_block_ = direct ? fold.rows : std::min(fold.rows, kBufferFloats / column_block_);
       const bool dense = direct && p_.columns.extent == column_block_ && p_.run.x == column_block_ &&
                          (!w || p_.run.w == column_block_);
       if (dense && column_block_ * 2 <= kWide && p_.run.extent >= kWide) {
@@ -264,7 +262,7 @@ class Walk {
         const bool largest = fold_.largest();
         for (size_t c = 0; c < n; ++c) {  // as is_better, without branches
           const double v = static_cast<double>(y[c]), old = cells.value[c];
-          cells.value[c] = (largest ? v > old : v < old) || v != v ? v : old;
+          cells.value[c] = (largest ? v > old : v < old) || old != old ? v : old;
         }
         continue;
       }

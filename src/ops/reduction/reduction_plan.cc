@@ -17,10 +17,10 @@ bool continues(const ReductionAxis& axis, const ReductionAxis& next) {
 
 }  // namespace
 
-ReductionPlan make_reduction_plan(const Tensor& x, const Tensor& y, const Tensor* w, size_t batch, size_t x_stride,
-                                  size_t y_stride) {
+ReductionPlan make_reduction_plan(ReductionFold fold, const Tensor& x, const Tensor& y, const Tensor* w, size_t batch,
+                                  size_t x_stride, size_t y_stride) {
   ReductionAxis all[kMaxRank + 1];
-  size_t n = 0, place = 1;
+  size_t n = 0, place = fold.kind == ReductionFold::Kind::choose ? 1 : 0;
   for (size_t k = 0; k < x.rank; ++k) {
     if (x.size[k] == 1) continue;
     ReductionAxis a{x.size[k], x.stride[k], w ? w->stride[k] : 0, y.stride[k], 0, y.size[k] == 1};
@@ -32,6 +32,10 @@ ReductionPlan make_reduction_plan(const Tensor& x, const Tensor& y, const Tensor
     all[n++] = a;
   }
   if (batch > 1) all[n++] = {batch, x_stride, 0, y_stride, 0, false};
+  return make_reduction_plan(all, n);
+}
+
+ReductionPlan make_reduction_plan(ReductionAxis* all, size_t n) {
   std::stable_sort(all, all + n, [](const ReductionAxis& a, const ReductionAxis& b) { return a.x < b.x; });
 
   ReductionPlan p;

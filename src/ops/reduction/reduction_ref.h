@@ -30,12 +30,12 @@ inline std::vector<std::vector<size_t>> reduction_groups(const Sizes& in, const 
   return groups;
 }
 
-// The position of the first extreme in a group; a NaN is one.
+// The position of the first extreme in a group. NaN is passed over; the first where there is nothing else.
 inline size_t reduction_choice(const std::vector<double>& t, bool largest) {
   size_t best = 0;
   for (size_t i = 1; i < t.size(); ++i) {
-    if (std::isnan(t[best])) break;
-    if (std::isnan(t[i]) || (largest ? t[i] > t[best] : t[i] < t[best])) best = i;
+    if (std::isnan(t[i])) continue;
+    if (std::isnan(t[best]) || (largest ? t[i] > t[best] : t[i] < t[best])) best = i;
   }
   return best;
 }

@@ -11,12 +11,44 @@
 
 #include <hwy/highway.h>
 
+#include <limits>
+
 #include "src/ops/reduction/reduction.h"
 #include "src/simd/loops-inl.h"
 #include "src/simd/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
+
+// The largest number: NaN, which also stands for "none yet", yields to any.
+struct LargestOp {
+  static constexpr float kIdentity = std::numeric_limits<float>::quiet_NaN();
+  template <class D, class V>
+  HWY_ATTR HWY_INLINE V operator()(D /*d*/, V a, V b) const {
+    return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(a)), b, a);
+  }
+  template <class D, class V>
+  HWY_ATTR HWY_INLINE float Lanes(D d, V v) const {
+    const auto nan = hn::IsNaN(v);
+    if (hn::AllTrue(d, nan)) return kIdentity;
+    return hn::GetLane(hn::MaxOfLanes(d, hn::IfThenElse(nan, hn::Set(d, -std::numeric_limits<float>::infinity()), v)));
+  }
+};
+
+// The smallest number.
+struct SmallestOp {
+  static constexpr float kIdentity = LargestOp::kIdentity;
+  template <class D, class V>
+  HWY_ATTR HWY_INLINE V operator()(D /*d*/, V a, V b) const {
+    return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(a)), b, a);
+  }
+  template <class D, class V>
+  HWY_ATTR HWY_INLINE float Lanes(D d, V v) const {
+    const auto nan = hn::IsNaN(v);
+    if (hn::AllTrue(d, nan)) return kIdentity;
+    return hn::GetLane(hn::MinOfLanes(d, hn::IfThenElse(nan, hn::Set(d, std::numeric_limits<float>::infinity()), v)));
+  }
+};
 
 // A sum of w f(x).
 template <class F>
@@ -123,15 +155,15 @@ HWY_INLINE void WithTerm(ReductionTerm term, float epsilon, Run run) {
     case ReductionTerm::nonzero:
       return run(SumTerm<NonZeroOf>{});
     case ReductionTerm::any:
-      return run(ElementTerm<MaxOp, NonZeroOf>{});
+      return run(ElementTerm<LargestOp, NonZeroOf>{});
     case ReductionTerm::all:
-      return run(ElementTerm<MinOp, NonZeroOf>{});
+      return run(ElementTerm<SmallestOp, NonZeroOf>{});
     case ReductionTerm::maximum:
-      return run(ElementTerm<MaxOp, ValueOf>{});
+      return run(ElementTerm<LargestOp, ValueOf>{});
     case ReductionTerm::present:
       return run(PresentTerm{});
     case ReductionTerm::minimum:
-      return run(ElementTerm<MinOp, ValueOf>{});
+      return run(ElementTerm<SmallestOp, ValueOf>{});
   }
 }
 

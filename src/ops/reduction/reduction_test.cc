@@ -114,11 +114,19 @@ TEST(Reduction, SpecialValues) {
   };
   const Case cases[] = {
       {BNNSReduceFunctionMax, {-inf, -inf}, -inf},
-      {BNNSReduceFunctionMax, {1, nan, 3}, nan},
+      {BNNSReduceFunctionMax, {1, nan, 3, 2}, 3},  // measured on macOS 26.5
+      {BNNSReduceFunctionMax, {nan, -inf}, -inf},
+      {BNNSReduceFunctionMax, {nan, nan}, nan},
       {BNNSReduceFunctionMin, {inf, inf}, inf},
-      {BNNSReduceFunctionMin, {1, nan, -3}, nan},
-      {BNNSReduceFunctionArgMax, {1, nan, 3, nan}, 1},
-      {BNNSReduceFunctionArgMin, {1, nan, -3}, 1},
+      {BNNSReduceFunctionMin, {1, nan, -3}, -3},
+      {BNNSReduceFunctionMin, {nan, inf}, inf},
+      {BNNSReduceFunctionMin, {nan, nan}, nan},
+      {BNNSReduceFunctionArgMax, {1, nan, 3, nan}, 2},
+      {BNNSReduceFunctionArgMax, {nan, nan, -inf}, 2},
+      {BNNSReduceFunctionArgMax, {nan, nan}, 0},
+      {BNNSReduceFunctionArgMin, {1, nan, -3}, 2},
+      {BNNSReduceFunctionArgMin, {nan, 2, 2}, 1},
+      {BNNSReduceFunctionArgMin, {nan, nan}, 0},
       {BNNSReduceFunctionArgMax, {-inf, -inf}, 0},
       {BNNSReduceFunctionArgMax, {1, 5, 5, 2}, 1},
       {BNNSReduceFunctionArgMin, {2, 1, 1}, 1},
@@ -304,6 +312,44 @@ TEST(Reduction, OutputTypes) {
     ASSERT_EQ(BNNSDirectApplyReduction(&layer, nullptr), 0) << BNNSExtLastError();
     EXPECT_EQ(read(to), ref::reduction(BNNSReduceFunctionSum, {20, 10}, {20, 1}, x, {}, 0));
   }
+}
+
+// Numbers and NaN anywhere, groups without a number among them: value, index and gradient.
+TEST(Reduction, NaNIsPassedOver) {
+  for_each_isa([&] {
+    Random random(12);
+    for (const Shape& s : kShapes) {
+      for (auto f :
+           {BNNSReduceFunctionMax, BNNSReduceFunctionMin, BNNSReduceFunctionArgMax, BNNSReduceFunctionArgMin}) {
+        for (size_t one_in : {2, 50}) {  // numbers
+          SCOPED_TRACE("function " + std::to_string(f) + " layout " + std::to_string(s.layout) + " first size " +
+                       std::to_string(s.in[0]) + " a number in " + std::to_string(one_in));
+          LayoutTensor x(s.layout, s.in), y(s.layout, s.out), dy(s.layout, s.out), dx(s.layout, s.in);
+          auto values = random_integers(&random, x.count(), 9);
+          for (double& v : values) v = random.below(one_in) ? NAN : v;
+          values = fill(&x, values);
+          const auto layer = layer_of(f, x.descriptor(), y.descriptor());
+          ASSERT_EQ(BNNSDirectApplyReduction(&layer, nullptr), 0) << BNNSExtLastError();
+          const auto got = read(y), want = ref::reduction(f, s.in, s.out, values, {}, 0);
+          for (size_t i = 0; i < want.size(); ++i) {
+            ASSERT_TRUE(got[i] == want[i] || (std::isnan(got[i]) && std::isnan(want[i])))
+                << "result " << i << " is " << got[i] << ", expected " << want[i];
+          }
+          if (!has_gradient(f)) continue;
+          const auto gradient = fill(&dy, random_integers(&random, dy.count(), 9));
+          auto dx_desc = dx.descriptor(), dy_desc = dy.descriptor();
+          const FilterHandle filter = own(BNNSFilterCreateLayerReduction(&layer, nullptr));
+          ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), 1, x.data(), 0, &dx_desc, 0, nullptr, 0, &dy_desc, 0,
+                                                 nullptr, nullptr),
+                    0)
+              << BNNSExtLastError();
+          std::vector<double> want_dx, want_dw;
+          ref::reduction_backward(f, s.in, s.out, values, {}, 0, gradient, &want_dx, &want_dw);
+          ASSERT_EQ(read(dx), want_dx);
+        }
+      }
+    }
+  });
 }
 
 // The flattened index counts size[0] fastest, whatever the memory order.

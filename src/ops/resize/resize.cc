@@ -6,6 +6,7 @@
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/filter/batch_pair.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 namespace {
@@ -18,18 +19,8 @@ bool same_meaning(const Tensor& a, const Tensor& b) {
 }
 
 void check_sizes(const ResizeProblem& p) {
-  size_t changed = 0, larger = kMaxRank, smaller = kMaxRank;
-  for (size_t k = 0; k < p.x.rank; ++k) {
-    if (p.y.size[k] == p.x.size[k]) continue;
-    ++changed;
-    (p.y.size[k] > p.x.size[k] ? larger : smaller) = k;
-  }
-  if (larger < kMaxRank && smaller < kMaxRank) {
-    fail_unsupported(
-        "%s: o_desc.size[%zu] is larger and o_desc.size[%zu] smaller than in i_desc, expected all larger or all "
-        "smaller",
-        kOp, larger, smaller);
-  }
+  size_t changed = 0;
+  for (size_t k = 0; k < p.x.rank; ++k) changed += p.y.size[k] != p.x.size[k];
   if (p.method == BNNSInterpolationMethodLinear && changed > kLinearAxes) {
     fail_unsupported("%s: %zu sizes of o_desc differ from i_desc, expected at most %zu for linear interpolation", kOp,
                      changed, kLinearAxes);
@@ -49,6 +40,7 @@ ResizeProblem make_resize_problem(const BNNSLayerParametersResize* layer) {
   }
   p.x = resolve(layer->i_desc, kOp, "i_desc");
   p.y = resolve(layer->o_desc, kOp, "o_desc");
+  check_distinct(p.y, kOp, "o_desc");
   check_plain(p.x, kOp, "i_desc");
   check_plain(p.y, kOp, "o_desc");
   if (p.y.rank != p.x.rank) {
@@ -95,11 +87,10 @@ ResizeFilter::ResizeFilter(const Options& options, const ResizeProblem& problem)
   for (size_t k = 0; k < problem.x.rank; ++k) {
     const size_t in = problem.x.size[k], out = problem.y.size[k];
     if (in == out) continue;
-    const Buffer taps(options, checked_mul(out, sizeof(Tap), "resize: o_desc.size"), "the taps of resize");
-    for (size_t o = 0; o < out; ++o) {
-      taps.as<Tap>()[o] = resize_tap(problem.method, problem.align_corners, in, out, o);
-    }
-    tables_.axis[k] = AxisTable(options, taps.as<Tap>(), in, out);
+    const bool linear = problem.method == BNNSInterpolationMethodLinear;
+    tables_.axis[k] = AxisTable(options, in, out, linear, kOp, [&](size_t o) {
+      return resize_tap(problem.method, problem.align_corners, in, out, o);
+    });
   }
 }
 
@@ -108,7 +99,7 @@ void ResizeFilter::forward(size_t batch, const void* in, size_t in_stride, void*
   if (pair.batch == 0) return;
   if (problem_.method == BNNSInterpolationMethodNearest && same_meaning(problem_.x, problem_.y)) {
     constexpr unsigned char kNoFill[8] = {};
-    move_elements(tables_, pair, kNoFill, options_.n_threads);
+    move_elements(tables_, MapDirection::forward, pair, kNoFill, options_.n_threads);
   } else {
     sum_elements(tables_, MapDirection::forward, pair, options_.n_threads, scratch_);
   }
@@ -116,7 +107,13 @@ void ResizeFilter::forward(size_t batch, const void* in, size_t in_stride, void*
 
 void ResizeFilter::backward(const BackwardCall& call) {
   const BatchPair pair = backward_pair(call, problem_.x, problem_.y, kOp);
-  if (pair.batch) sum_elements(tables_, MapDirection::backward, pair, options_.n_threads, scratch_);
+  if (pair.batch == 0) return;
+  if (tables_.moves(MapDirection::backward) && pair.from.type == pair.to.type && !pair.to.accumulate) {
+    constexpr unsigned char kZero[8] =
+        {};  // nearest, and no element was read twice: those that were not have no gradient
+    return move_elements(tables_, MapDirection::backward, pair, kZero, options_.n_threads);
+  }
+  sum_elements(tables_, MapDirection::backward, pair, options_.n_threads, scratch_);
 }
 
 }  // namespace bnns

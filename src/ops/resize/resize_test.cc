@@ -176,18 +176,18 @@ TEST(Resize, BC53_SameBitsForAnyThreadCount) {
 
 // ---- 3. properties ----------------------------------------------------------------------------------------------
 
-// <R x, g> = <x, R' g>, within rounding; random shapes, both directions. Constants stay constants.
+// <R x, g> = <x, R' g>, within rounding; random shapes, both directions, also mixed. Constants stay constants.
 TEST(Resize, AdjointIdentityOnRandomShapes) {
   Random random(5);
   for (int round = 0; round < 500; ++round) {
     const size_t rank = 1 + random.below(4);
     Resize r{Sizes(rank), Sizes(rank), random.below(2) == 1, random.below(2) == 1};
-    const bool up = random.below(2);
     size_t changed = 0;
     for (size_t k = 0; k < rank; ++k) {
       const size_t small = 1 + random.below(6);
       const bool change = random.below(2) && (!r.linear || changed < 2);
       changed += change;
+      const bool up = random.below(2);  // one axis may grow while another shrinks
       const size_t large = change ? small + random.below(20) : small;
       r.in[k] = up ? small : large, r.out[k] = up ? large : small;
     }
@@ -230,7 +230,6 @@ TEST(ResizeMisuse, BC34_BC35_CreationSaysWhy) {
   };
   using P = BNNSLayerParametersResize;
   refused([](P& p) { p.method = BNNSInterpolationMethod(2); }, {"resize: method is 2"});
-  refused([](P& p) { p.o_desc.size[1] = 2; }, {"o_desc.size[0] is larger and o_desc.size[1] smaller"});
   refused([](P& p) { p.o_desc.size[2] = 4; }, {"3 sizes of o_desc differ", "at most 2"});
   refused([](P& p) { p.i_desc.data_type = BNNSDataTypeInt8; }, {"i_desc is i8", "linear"});
   refused([](P& p) { p.method = BNNSInterpolationMethodNearest, p.o_desc.data_type = BNNSDataTypeInt8; },
@@ -278,7 +277,7 @@ TEST(ResizeMisuse, BC42_BC45_FailingAllocations) {
     EXPECT_TRUE(refused_because({"out of memory"}));
     EXPECT_TRUE(is_poison(y[0]) && is_poison(y[4799]));
   }
-  EXPECT_EQ(failures, 6);  // the filter, the taps and the table of two axes, the scratch
+  EXPECT_EQ(failures, 4);  // the filter, the tables of two axes, the scratch
   EXPECT_EQ(Accountant::live, 0);
 }
 

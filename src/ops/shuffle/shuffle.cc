@@ -3,6 +3,7 @@
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
 #include "src/filter/batch_pair.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 namespace {
@@ -51,6 +52,7 @@ CopyProblem make_shuffle_problem(BNNSShuffleType type, const BNNSNDArrayDescript
   CopyProblem p;
   p.from = read_operand(input, "input");
   p.to = read_operand(output, "output");
+  check_distinct(p.to, kOp, "output");
   if (p.from.type != p.to.type || p.from.scale != p.to.scale || p.from.bias != p.to.bias) {
     fail_unsupported("%s: output is %s, expected the type, scale and bias of input, which is %s", kOp,
                      type_name(p.to.type), type_name(p.from.type));

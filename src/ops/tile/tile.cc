@@ -2,8 +2,9 @@
 
 #include "src/core/checked.h"
 #include "src/core/error.h"
-#include "src/engine/axis_map/axis_map.h"
 #include "src/engine/copy/copy.h"
+#include "src/ops/reduction/reduction.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns {
 namespace {
@@ -36,6 +37,7 @@ BatchPair make_tile_problem(const BNNSNDArrayDescriptor* x, const BNNSNDArrayDes
                      type_name(p.to.type), type_name(p.from.type));
   }
   check_multiples(p.from, "input", p.to, "output");
+  check_distinct(p.to, kOp, "output");
   return p;
 }
 
@@ -63,20 +65,19 @@ BatchPair make_tile_backward_problem(const BNNSNDArrayDescriptor* dx, const BNNS
     }
   }
   check_multiples(p.to, "in_delta", p.from, "out_delta");
+  check_distinct(p.to, kOp, "in_delta");
   return p;
 }
 
 void tile_backward(const BatchPair& p, const Options& options) {
-  AxisTables tables;
+  SumAxis axes[2 * kMaxRank];  // as forward: every axis is two, and the copies are summed
   for (size_t k = 0; k < p.to.rank; ++k) {
-    const size_t in = p.to.size[k], out = p.from.size[k];
-    if (in == out) continue;
-    const Buffer taps(options, checked_mul(out, sizeof(Tap), "tile: out_delta.size"), "the taps of tile");
-    for (size_t o = 0; o < out; ++o) taps.as<Tap>()[o] = Tap{static_cast<ptrdiff_t>(o % in), 0};
-    tables.axis[k] = AxisTable(options, taps.as<Tap>(), in, out);
+    const size_t n = p.to.size[k], from = p.from.stride[k];
+    axes[2 * k] = {n, from, p.to.stride[k], false};
+    axes[2 * k + 1] = {p.from.size[k] / n, from * n, 0, true};
   }
   ScratchShelf shelf(options);
-  sum_elements(tables, MapDirection::backward, p, options.n_threads, shelf);
+  sum_axes(p.from, p.to, axes, 2 * p.to.rank, options.n_threads, shelf);
 }
 
 }  // namespace bnns

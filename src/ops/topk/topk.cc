@@ -1,16 +1,18 @@
-// Rows along the axis are read as f32 and selected one by one: K candidates are kept in a heap whose root is the worst,
-// so that most elements cost one comparison.
+// Rows along the axis are read as f32, or as they are stored where that does not hold them, and selected one by one.
 
 #include "src/ops/topk/topk.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
 #include "src/core/checked.h"
 #include "src/core/error.h"
 #include "src/core/parallel.h"
 #include "src/filter/batch_pair.h"
+#include "src/ops/topk/topk_select.h"
+#include "src/tensor/distinct.h"
 #include "src/tensor/elements.h"
+#include "src/tensor/with_integer.h"
 
 namespace bnns {
 namespace {
@@ -24,9 +26,10 @@ size_t size_axis(const Tensor& x, size_t axis, const char* op) {
 void check_input(TopKProblem* p, const BNNSNDArrayDescriptor* x, size_t x_stride, size_t axis) {
   p->x = resolve_with_data(x, p->op, "input");
   check_plain(p->x, p->op, "input");
-  if (!is_float(p->x.type) && type_bytes(p->x.type) > 2) {
-    fail_unsupported("%s: input has type %s; expected f32, f16, bf16, Boolean or an integer of 8 or 16 bits", p->op,
-                     type_name(p->x.type));
+  p->wide = !is_float(p->x.type) && type_bytes(p->x.type) > 2;
+  if (p->wide && !(p->x.scale > 0)) {  // their order is that of what is stored
+    fail_unsupported("%s: input has type %s and scale %g, expected a scale above 0", p->op, type_name(p->x.type),
+                     static_cast<double>(p->x.scale));
   }
   p->axis = size_axis(p->x, axis, p->op);
   if (p->k == 0 || p->k > p->x.size[p->axis]) {
@@ -76,27 +79,43 @@ void check_index_type(const Tensor& t, const char* op, const char* field) {
   }
 }
 
-// Row r of the tensors: all axes but one, batch slowest.
+// The rows of the tensors, counted upwards: all axes but one, batch slowest.
 class Rows {
  public:
-  explicit Rows(const TopKProblem& p) : p_(p) {
+  size_t x = 0, values = 0, indices = 0;  // offsets of the row
+
+  Rows(const TopKProblem& p, size_t row) {
     for (size_t j = 0; j < p.x.rank; ++j) {
-      if (p.x.axis[j] != p.axis) axes_[rank_++] = p.x.axis[j];
+      const size_t k = p.x.axis[j];
+      if (k != p.axis && p.x.size[k] > 1) add(p.x.size[k], p.x.stride[k], p.values.stride[k], p.indices.stride[k]);
     }
-    per_sample_ = p.x.count / p.x.size[p.axis];
+    if (p.batch > 1) add(p.batch, p.x_stride, p.values_stride, p.indices_stride);
+    for (size_t j = 0; j < rank_; row /= axes_[j++].extent) {
+      Axis& a = axes_[j];
+      a.at = row % a.extent;
+      x += a.at * a.x, values += a.at * a.values, indices += a.at * a.indices;
+    }
   }
-  size_t count() const { return per_sample_ * p_.batch; }
-  size_t offset(const Tensor& t, size_t batch_stride, size_t row) const {
-    size_t result = row / per_sample_ * batch_stride, rest = row % per_sample_;
-    for (size_t j = 0; j < rank_; rest /= p_.x.size[axes_[j++]]) {
-      result += rest % p_.x.size[axes_[j]] * t.stride[axes_[j]];
+  static size_t count(const TopKProblem& p) { return p.x.count / p.x.size[p.axis] * p.batch; }
+  void next() {
+    for (size_t j = 0; j < rank_; ++j) {
+      Axis& a = axes_[j];
+      x += a.x, values += a.values, indices += a.indices;
+      if (++a.at < a.extent) return;
+      x -= a.x * a.extent, values -= a.values * a.extent, indices -= a.indices * a.extent;
+      a.at = 0;
     }
-    return result;
   }
 
  private:
-  const TopKProblem& p_;
-  size_t axes_[kMaxRank], rank_ = 0, per_sample_ = 1;
+  struct Axis {
+    size_t extent, x, values, indices, at;
+  };
+  void add(size_t extent, size_t of_x, size_t of_values, size_t of_indices) {
+    axes_[rank_++] = {extent, of_x, of_values, of_indices, 0};
+  }
+  Axis axes_[kMaxRank + 1];
+  size_t rank_ = 0;
 };
 
 // Elements of t along the axis.
@@ -109,71 +128,82 @@ Elements along_axis(const TopKProblem& p, const Tensor& t) {
   return Elements(row);
 }
 
-struct Candidate {
-  float value;
-  uint32_t index;
-};
-bool is_larger(float a, float b) {
-  return std::isnan(a) ? !std::isnan(b) : a > b;
-}
-// Whether a comes before b in the result.
-bool before(const Candidate& a, const Candidate& b) {
-  if (is_larger(a.value, b.value)) return true;
-  return !is_larger(b.value, a.value) && a.index < b.index;
-}
-
-// Puts the new root of a heap whose root is the last in order where it belongs.
-void sift(Candidate* heap, size_t n) {
-  const Candidate moved = heap[0];
-  size_t at = 0;
-  for (size_t child; (child = 2 * at + 1) < n; at = child) {
-    if (child + 1 < n && before(heap[child], heap[child + 1])) ++child;
-    if (!before(moved, heap[child])) break;
-    heap[at] = heap[child];
-  }
-  heap[at] = moved;
-}
-
-// The k first of n in order, in best.
-void select(const float* x, size_t n, size_t k, Candidate* best) {
-  for (size_t i = 0; i < k; ++i) best[i] = {x[i], static_cast<uint32_t>(i)};
-  std::make_heap(best, best + k, before);  // the root is the one that no other comes after
-  for (size_t i = k; i < n; ++i) {
-    if (!is_larger(x[i], best[0].value)) continue;  // an equal one has a higher index
-    best[0] = {x[i], static_cast<uint32_t>(i)};
-    sift(best, k);
-  }
-  std::sort(best, best + k, before);
-}
-
-// Reads the elements of a row.
-const float* read_row(const TopKProblem& p, const Elements& lens, size_t offset, float* buffer) {
-  return lens.read(element_at(static_cast<const void*>(p.x.data), p.x.type, offset), 0, p.x.size[p.axis], buffer);
-}
-
-// Scratch of one thread: a row and the candidates.
+// Scratch of one thread: a row, where it is not read in place, and keys.
 struct Scratch {
   size_t row_bytes, bytes;
-  explicit Scratch(const TopKProblem& p, const Elements& lens) {
-    const size_t n = lens.direct() ? 0 : p.x.size[p.axis];
+  Scratch(const TopKProblem& p, const Elements& lens, size_t key_bytes) {
+    const size_t n = lens.direct() || p.wide ? 0 : p.x.size[p.axis];
     row_bytes = round_up(checked_mul(n, sizeof(float), p.op), kAlignment);
-    bytes = checked_add(row_bytes, round_up(checked_mul(p.k, sizeof(Candidate), p.op), kAlignment), p.op);
+    bytes = checked_add(row_bytes, round_up(key_bytes, kAlignment), p.op);
   }
 };
 
+// Calls row(rows, scratch of the thread) for every row.
 template <class Row>
-void for_each_row(const TopKProblem& p, const Options& options, const Elements& lens, Row&& row) {
-  const Rows rows(p);
-  const Scratch scratch(p, lens);
-  const size_t n = p.x.size[p.axis], group = std::max<size_t>(1, 4096 / n), tasks = div_up(rows.count(), group);
-  const size_t threads = threads_for(options.n_threads, tasks, 4 * rows.count() * n);
+void for_each_row(const TopKProblem& p, const Options& options, const Scratch& scratch, Row&& row) {
+  const size_t n = p.x.size[p.axis], count = Rows::count(p), group = std::max<size_t>(1, 4096 / n);
+  const size_t tasks = div_up(count, group), threads = threads_for(options.n_threads, tasks, 4 * count * n);
   const Buffer memory(options, checked_mul(threads, scratch.bytes, p.op), "rows of topk");
   parallel_for(tasks, threads, [&](size_t task, size_t worker) {
     char* own = memory.as<char>() + worker * scratch.bytes;
-    for (size_t r = task * group; r < std::min(rows.count(), (task + 1) * group); ++r) {
-      const float* x = read_row(p, lens, rows.offset(p.x, p.x_stride, r), reinterpret_cast<float*>(own));
-      row(rows, r, x, n, reinterpret_cast<Candidate*>(own + scratch.row_bytes));
+    Rows rows(p, task * group);
+    for (size_t r = task * group; r < std::min(count, (task + 1) * group); ++r, rows.next()) row(rows, own);
+  });
+}
+
+// Elements of a row as f32.
+const float* read_row(const TopKProblem& p, const Elements& lens, const Rows& rows, char* scratch) {
+  const void* base = element_at(static_cast<const void*>(p.x.data), p.x.type, rows.x);
+  return lens.read(base, 0, p.x.size[p.axis], reinterpret_cast<float*>(scratch));
+}
+
+template <class K>
+void store_indices(const TopKProblem& p, const Rows& rows, const K* best) {
+  if (!p.want_indices) return;
+  const size_t first = rows.indices, stride = p.indices.stride[p.axis];
+  with_integer(p.indices.type, [&](auto t) {
+    using T = decltype(t);
+    T* to = static_cast<T*>(p.indices.data) + first;
+    for (size_t i = 0; i < p.k; ++i) {
+      const size_t index = topk::index_of(best[i]);
+      to[i * stride] = static_cast<T>(std::min<size_t>(index, static_cast<size_t>(std::numeric_limits<T>::max())));
     }
+  });
+}
+
+void select_floats(const TopKProblem& p, const Options& options) {
+  const Elements lens = along_axis(p, p.x), to = along_axis(p, p.values);
+  const size_t n = p.x.size[p.axis];
+  const Scratch scratch(p, lens, checked_mul(topk::key_count(n, p.k), sizeof(topk::Key), p.op));
+  for_each_row(p, options, scratch, [&](const Rows& rows, char* own) {
+    const float* x = read_row(p, lens, rows, own);
+    const topk::Key* best = topk::first_keys(n, p.k, reinterpret_cast<topk::Key*>(own + scratch.row_bytes), x,
+                                             [x](size_t i) { return topk::ordered(x[i]); });
+    void* base = element_at(p.values.data, p.values.type, rows.values);
+    float buffer[kBlock];
+    for (size_t i = 0; i < p.k; i += kBlock) {
+      const size_t m = std::min(kBlock, p.k - i);
+      float* y = to.target(base, i, buffer);
+      for (size_t j = 0; j < m; ++j) y[j] = x[topk::index_of(best[i + j])];
+      to.write(base, i, m, y);
+    }
+    store_indices(p, rows, best);
+  });
+}
+
+// Integers of 32 and 64 bits, exactly.
+template <class T>
+void select_integers(const TopKProblem& p, const Options& options) {
+  using K = std::conditional_t<sizeof(T) == 8, topk::WideKey, topk::Key>;
+  const size_t n = p.x.size[p.axis], step = p.x.stride[p.axis], to_step = p.values.stride[p.axis];
+  const Scratch scratch(p, Elements(), checked_mul(topk::key_count(n, p.k), sizeof(K), p.op));
+  for_each_row(p, options, scratch, [&](const Rows& rows, char* own) {
+    const T* x = static_cast<const T*>(p.x.data) + rows.x;
+    const K* best = topk::first_keys(n, p.k, reinterpret_cast<K*>(own), nullptr,
+                                     [=](size_t i) { return topk::ordered_integer(x[i * step]); });
+    T* to = static_cast<T*>(p.values.data) + rows.values;
+    for (size_t i = 0; i < p.k; ++i) to[i * to_step] = x[topk::index_of(best[i]) * step];
+    store_indices(p, rows, best);
   });
 }
 
@@ -188,6 +218,7 @@ TopKProblem make_topk_problem(size_t k, size_t axis, size_t batch, const BNNSNDA
   check_input(&p, x, x_stride, axis);
   p.values = resolve_with_data(values, p.op, "best_values");
   check_plain(p.values, p.op, "best_values");
+  check_distinct(p.values, p.op, "best_values");
   check_shape(p, p.values, "best_values");
   const bool same = p.values.type == p.x.type && p.values.scale == p.x.scale && p.values.bias == p.x.bias;
   if (!same && !(is_float(p.values.type) && is_float(p.x.type))) {
@@ -205,6 +236,7 @@ TopKProblem make_topk_problem(size_t k, size_t axis, size_t batch, const BNNSNDA
   p.want_indices = true;
   p.indices = resolve_with_data(indices, p.op, "best_indices");
   check_plain(p.indices, p.op, "best_indices");
+  check_distinct(p.indices, p.op, "best_indices");
   check_index_type(p.indices, p.op, "best_indices");
   check_shape(p, p.indices, "best_indices");
   p.indices_stride = output_batch_stride(indices_stride, batch, p.indices, p.op, "best_indices_batch_stride");
@@ -227,6 +259,7 @@ TopKProblem make_in_topk_problem(size_t k, size_t axis, size_t batch, const BNNS
   check_index_type(indices, p.op, "test_indices");
   const Tensor values = resolve_with_data(output, p.op, "output");
   check_plain(values, p.op, "output");
+  check_distinct(values, p.op, "output");
   if (!values.is(BNNSDataTypeBoolean)) {
     fail_invalid("%s: output has type %s, expected Boolean", p.op, type_name(values.type));
   }
@@ -240,9 +273,9 @@ TopKProblem make_in_topk_problem(size_t k, size_t axis, size_t batch, const BNNS
                  p.op);
   p.indices = without_axis(p, indices, "test_indices");
   p.values = without_axis(p, values, "output");
-  const Rows rows(p);
-  for (size_t r = 0; r < rows.count(); ++r) {
-    const int64_t index = load_integer(p.indices, p.indices.data, rows.offset(p.indices, p.indices_stride, r));
+  Rows rows(p, 0);
+  for (size_t r = 0; r < Rows::count(p); ++r, rows.next()) {
+    const int64_t index = load_integer(p.indices, p.indices.data, rows.indices);
     if (index < 0 || static_cast<uint64_t>(index) >= p.x.size[p.axis]) {
       fail_invalid("%s: test index %zu is %lld, expected 0 to %zu", p.op, r, static_cast<long long>(index),
                    p.x.size[p.axis] - 1);
@@ -256,35 +289,31 @@ std::string TopKProblem::text() const {
 }
 
 void run_topk(const TopKProblem& p, const Options& options) {
-  const Elements lens = along_axis(p, p.x), to = along_axis(p, p.values);
-  for_each_row(p, options, lens, [&](const Rows& rows, size_t r, const float* x, size_t n, Candidate* best) {
-    select(x, n, p.k, best);
-    const size_t v = rows.offset(p.values, p.values_stride, r);
-    void* base = element_at(p.values.data, p.values.type, v);
-    float buffer[kBlock];
-    for (size_t i = 0; i < p.k; i += kBlock) {
-      const size_t m = std::min(kBlock, p.k - i);
-      float* y = to.target(base, i, buffer);
-      for (size_t j = 0; j < m; ++j) y[j] = best[i + j].value;
-      to.write(base, i, m, y);
-    }
-    if (!p.want_indices) return;
-    const size_t first = rows.offset(p.indices, p.indices_stride, r);
-    for (size_t i = 0; i < p.k; ++i) {
-      store_saturated(p.indices, p.indices.data, first + i * p.indices.stride[p.axis], best[i].index);
-    }
-  });
+  if (!p.wide) return select_floats(p, options);
+  with_integer(p.x.type, [&](auto t) { select_integers<decltype(t)>(p, options); });
 }
 
 void run_in_topk(const TopKProblem& p, const Options& options) {
   // In unless K values are larger: counting needs no order.
   const Elements lens = along_axis(p, p.x);
-  for_each_row(p, options, lens, [&](const Rows& rows, size_t r, const float* x, size_t n, Candidate*) {
-    const int64_t index = load_integer(p.indices, p.indices.data, rows.offset(p.indices, p.indices_stride, r));
-    const float value = x[index];
+  const size_t n = p.x.size[p.axis];
+  const Scratch scratch(p, lens, 0);
+  for_each_row(p, options, scratch, [&](const Rows& rows, char* own) {
+    const int64_t index = load_integer(p.indices, p.indices.data, rows.indices);
     size_t larger = 0;
-    for (size_t i = 0; i < n; ++i) larger += is_larger(x[i], value);
-    static_cast<uint8_t*>(p.values.data)[rows.offset(p.values, p.values_stride, r)] = larger < p.k;
+    if (p.wide) {
+      with_integer(p.x.type, [&](auto t) {
+        const auto* x = static_cast<const decltype(t)*>(p.x.data) + rows.x;
+        const size_t step = p.x.stride[p.axis];
+        const auto value = x[static_cast<size_t>(index) * step];
+        for (size_t i = 0; i < n; ++i) larger += x[i * step] > value;
+      });
+    } else {
+      const float* x = read_row(p, lens, rows, own);
+      const uint32_t value = topk::ordered(x[index]);
+      for (size_t i = 0; i < n; ++i) larger += topk::ordered(x[i]) > value;
+    }
+    static_cast<uint8_t*>(p.values.data)[rows.values] = larger < p.k;
   });
 }
 

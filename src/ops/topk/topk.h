@@ -22,6 +22,7 @@ struct TopKProblem {
   Tensor x, values, indices;  // InTopK: values is the Boolean output, indices the ones to test
   size_t x_stride = 0, values_stride = 0, indices_stride = 0;
   bool want_indices = false;
+  bool wide = false;  // integers of 32 and 64 bits, which are ordered as they are stored
 
   std::string text() const;  // "topk 5 of f32 1000 axis 0"
 };

@@ -2,7 +2,10 @@
 
 #include "src/ops/topk/topk.h"
 
+#include <algorithm>
+#include <cstring>
 #include <functional>
+#include <limits>
 
 #include "src/ops/topk/topk_ref.h"
 #include "tests/support/layers.h"
@@ -112,6 +115,72 @@ TEST(TopK, NaNComesFirstAndZerosAreEqual) {
   EXPECT_EQ(std::vector<int32_t>(i, i + 6), (std::vector<int32_t>{1, 4, 5, 0, 2, 3}));
 }
 
+// Long rows of both algorithms: few of many, and sorted. Equals, zeros of both signs, NaN.
+TEST(TopK, LongRows) {
+  Random random(3);
+  for (size_t n : {257, 1000, 5003}) {
+    std::vector<float> x(n);
+    for (float& v : x) v = static_cast<float>(random.below(n / 3)) - static_cast<float>(n / 6);
+    for (size_t i = 0; i < n; i += 50) x[i] = i % 100 ? -0.0f : 0.0f;
+    x[n / 2] = x[n - 1] = NAN;
+    const auto order = ref::order(std::vector<double>(x.begin(), x.end()));
+    for (size_t k : {size_t{1}, size_t{2}, size_t{3}, size_t{31}, n / 8, n / 8 + 1, n - 1, n}) {
+      std::vector<float> v(k + 1, poison());
+      std::vector<int64_t> at(k + 1, -7);
+      auto in = vector_descriptor(n, x.data()), values = vector_descriptor(k, v.data()),
+           indices = vector_descriptor(k, at.data(), BNNSDataTypeInt64);
+      ASSERT_EQ(BNNSDirectApplyTopK(k, 0, 1, &in, 0, &values, 0, &indices, 0, nullptr), 0) << BNNSExtLastError();
+      for (size_t i = 0; i < k; ++i) {
+        ASSERT_EQ(static_cast<size_t>(at[i]), order[i]) << n << " elements, " << k << " wanted, place " << i;
+        ASSERT_EQ(std::memcmp(&v[i], &x[order[i]], sizeof(float)), 0);
+      }
+      EXPECT_TRUE(is_poison(v[k]));
+      EXPECT_EQ(at[k], -7);
+    }
+  }
+}
+
+template <class T>
+void check_integers(BNNSDataType type, size_t n, size_t rows) {
+  Random random(4);
+  std::vector<T> x(n * rows);
+  for (T& v : x) v = static_cast<T>((random.below(n) << (sizeof(T) * 8 - 11)) + random.below(2));  // beyond 2^24, 2^53
+  x[0] = std::numeric_limits<T>::max(), x[1] = std::numeric_limits<T>::min();
+  for (size_t k : {size_t{1}, size_t{3}, n / 2, n}) {
+    std::vector<T> v(k * rows);
+    std::vector<uint16_t> at(k * rows);
+    std::vector<int32_t> test(rows, 5);
+    std::vector<uint8_t> in_top(rows);
+    auto in = descriptor(BNNSDataLayout2DFirstMajor, {n, rows}, x.data(), type);  // the axis is the slow one
+    auto values = descriptor(BNNSDataLayout2DFirstMajor, {k, rows}, v.data(), type);
+    auto indices = descriptor(BNNSDataLayout2DFirstMajor, {k, rows}, at.data(), BNNSDataTypeUInt16);
+    ASSERT_EQ(BNNSDirectApplyTopK(k, 0, 1, &in, 0, &values, 0, &indices, 0, nullptr), 0) << BNNSExtLastError();
+    auto tested = vector_descriptor(rows, test.data(), BNNSDataTypeInt32),
+         output = vector_descriptor(rows, in_top.data(), BNNSDataTypeBoolean);
+    ASSERT_EQ(BNNSDirectApplyInTopK(k, 0, 1, &in, 0, &tested, 0, &output, 0, nullptr), 0) << BNNSExtLastError();
+    for (size_t r = 0; r < rows; ++r) {
+      std::vector<size_t> order(n);
+      for (size_t i = 0; i < n; ++i) order[i] = i;
+      const auto value = [&](size_t i) { return x[i * rows + r]; };
+      std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return value(a) > value(b); });
+      for (size_t i = 0; i < k; ++i) {
+        ASSERT_EQ(at[i * rows + r], order[i]) << "row " << r << " place " << i;
+        ASSERT_EQ(v[i * rows + r], value(order[i]));
+      }
+      ASSERT_EQ(in_top[r], value(5) >= value(order[k - 1]));
+    }
+  }
+}
+
+TEST(TopK, WideIntegersAreExact) {
+  for (size_t n : {40, 700}) {
+    check_integers<int32_t>(BNNSDataTypeInt32, n, 3);
+    check_integers<uint32_t>(BNNSDataTypeUInt32, n, 3);
+    check_integers<int64_t>(BNNSDataTypeInt64, n, 3);
+    check_integers<uint64_t>(BNNSDataTypeUInt64, n, 3);
+  }
+}
+
 TEST(TopK, BC53_BatchesAndThreads) {
   constexpr size_t kBatch = 37, kRows = 11, kN = 130, kK = 7;
   Random random(2);
@@ -170,7 +239,8 @@ TEST(TopKMisuse, BC32_BC34_BC37_RefusalsWriteNothing) {
       {nullptr, "test_indices is", [](Fixture& f) { f.test.size[0] = 4; }},
       {nullptr, "test index 1 is -1", [](Fixture& f) { f.i[1] = -1; }},
       {nullptr, "test index 2 is 4", [](Fixture& f) { f.i[2] = 4; }},
-      {"input has type", "input has type", [](Fixture& f) { f.in.data_type = BNNSDataTypeInt32; }},
+      {"and scale -1", "and scale -1",
+       [](Fixture& f) { f.in.data_type = f.values.data_type = BNNSDataTypeInt32, f.in.data_scale = -1; }},
       {"input.data is NULL", "input.data is NULL", [](Fixture& f) { f.in.data = nullptr; }},
       {"overlap", nullptr, [](Fixture& f) { f.values.data = f.x.data(); }},
       {"overlap", nullptr, [](Fixture& f) { f.indices.data = f.v.data() + 4; }},

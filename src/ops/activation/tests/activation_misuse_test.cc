@@ -52,9 +52,10 @@ std::vector<BadLayer> bad_layers() {
   add("sub-byte softmax",
       layer_of(vector_descriptor(4, nullptr, BNNSDataTypeUInt4), f32(4), BNNSActivationFunctionSoftmax),
       {"softmax", "u4"});
-  BNNSNDArrayDescriptor falling = image;
-  falling.stride[0] = 4, falling.stride[1] = 2;
-  add("strides", layer_of(falling, image, BNNSActivationFunctionTanh), {"i_desc.stride[1] is 2"});
+  BNNSNDArrayDescriptor shared = image;
+  shared.stride[0] = shared.stride[1] = 1;
+  add("shared addresses", layer_of(image, shared, BNNSActivationFunctionTanh),
+      {"o_desc is f32", "(0, 1, 0) and (1, 0, 0) share an address"});
   add("huge",
       layer_of(descriptor(BNNSDataLayoutImageCHW, {size_t{1} << 31, size_t{1} << 31, 16}, nullptr), f32(4),
                BNNSActivationFunctionTanh),
