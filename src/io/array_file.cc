@@ -5,6 +5,7 @@
 
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
+#include "src/tensor/distinct.h"
 
 namespace bnns::io {
 namespace {
@@ -23,20 +24,6 @@ ShapeText shape_text(size_t rank, const size_t* shape) {
   s.text[used++] = ']';
   s.text[used] = '\0';
   return s;
-}
-
-// Elements must have addresses of their own. Strides rise, so each axis has to step over what the ones before cover.
-void check_no_overlap(const Tensor& t, const char* file, const char* name) {
-  size_t covered = 1;
-  for (size_t j = 0; j < t.rank; ++j) {
-    const size_t k = t.axis[j];
-    if (t.size[k] == 1) continue;
-    if (t.stride[k] < covered) {
-      fail_invalid("%s: %s.stride[%zu] is %zu, expected at least %zu: elements share memory", file, name, j,
-                   t.stride[k], covered);
-    }
-    covered = t.stride[k] * (t.size[k] - 1) + covered;
-  }
 }
 
 void check_shape(const Entry& e, const Tensor& t, const char* file, const char* name) {
@@ -131,7 +118,7 @@ void ArrayFile::copy(const char* name, const BNNSNDArrayDescriptor* array) const
                  enum_text(t.type).text, enum_text(type.data_type).text, type.name);
   }
   check_shape(e, t, shown(), label.text);
-  check_no_overlap(t, shown(), label.text);
+  check_distinct(t, shown(), label.text);
   check_disjoint(t.data, t.span_bytes(), "the array", bytes_.data(), bytes_.size(), "the open file", shown());
   const char* from = elements(e);
   if (t.type == BNNSDataTypeBoolean) check_booleans(from, t.count, shown(), label.text);
