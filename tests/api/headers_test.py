@@ -24,6 +24,18 @@ int use(void) {
 }
 """
 
+# A module and a line that needs what it declares.
+IMPORTS = {
+    "Accelerate": USE + "float (*dot)(int, const float*, int, const float*, int) = cblas_sdot;\n",
+    "Accelerate.vecLib": USE + "typedef vDSP_Length length;\n",
+    "Accelerate.vecLib.BNNS": USE,
+    "Accelerate.vecLib.cblas": "float (*dot)(int, const float*, int, const float*, int) = cblas_sdot;\n",
+    "Accelerate.vecLib.clapack": "typedef __LAPACK_int integer;\n",
+    "Accelerate.vecLib.vDSP": "typedef vDSP_Length length;\n",
+    "Accelerate.vecLib.vForce": "void (*e)(float*, const float*, const int*) = vvexpf;\n",
+    "BNNSExtensions": "const char* (*version)(void) = BNNSExtVersion;\n",
+}
+
 
 def compile_alone(compiler):
     for header in HEADERS:
@@ -61,12 +73,15 @@ def clang_dialects():
                 complaint = api.check_source("clang", standard, f"#include <{header}>\n{use}", modules, language)
                 if complaint:
                     yield f"clang {standard} module {header}\n{complaint}"
-        for module in ("Accelerate", "BNNS"):
-            source = f"@import {module};\n@import BNNSExtensions;\n{USE}const char* (*f)(void) = BNNSExtVersion;\n"
-            complaint = api.check_source("clang", "c11", source, modules, "objective-c")
-            if complaint:
-                yield f"clang @import {module}\n{complaint}"
-        if not list(pathlib.Path(cache).rglob("BNNS-*.pcm")):
+        # As Apple nests them: each alone, and before and after the headers that it covers.
+        for module, call in IMPORTS.items():
+            include = "#include <Accelerate/Accelerate.h>\n"
+            for before, after in (("", ""), (include, ""), ("", include)):
+                source = f"{before}@import {module};\n{after}{call}"
+                complaint = api.check_source("clang", "c11", source, modules, "objective-c")
+                if complaint:
+                    yield f"clang {source.splitlines()[:2]}\n{complaint}"
+        if not list(pathlib.Path(cache).rglob("Accelerate-*.pcm")):
             yield "clang modules: no module was built, the headers were only included"
 
 

@@ -4,40 +4,64 @@
 
 namespace bnns::testing {
 
+void* Layer::block(size_t n) {
+  return memory_.emplace_back(n + 8).data();
+}
+
 void* Layer::in(size_t n, BNNSDataType type) {
-  std::vector<double>& block = memory_.emplace_back(n + 8);
+  void* data = block(n);
   for (size_t i = 0; i < n; ++i) {
     const float value = static_cast<float>(random_.normal() / 4);
     switch (type) {
       case BNNSDataTypeFloat16:
-        reinterpret_cast<uint16_t*>(block.data())[i] = float_to_half(value);
+        static_cast<uint16_t*>(data)[i] = float_to_half(value);
         break;
       case BNNSDataTypeBFloat16:
-        reinterpret_cast<uint16_t*>(block.data())[i] = static_cast<uint16_t>(bits(value) >> 16);
+        static_cast<uint16_t*>(data)[i] = static_cast<uint16_t>(bits(value) >> 16);
         break;
       default:
-        reinterpret_cast<float*>(block.data())[i] = value;
+        static_cast<float*>(data)[i] = value;
     }
   }
-  return block.data();
+  inputs_.push_back({data, n, type});
+  return data;
+}
+
+void Layer::make_inputs_subnormal() {
+  for (const Input& input : inputs_) {
+    for (size_t i = 0; i < input.n; ++i) {
+      const uint32_t sign = static_cast<uint32_t>(random_.below(2)),
+                     bits = 1 + static_cast<uint32_t>(random_.below(0x7ffffe));
+      switch (input.type) {
+        case BNNSDataTypeFloat16:
+          static_cast<uint16_t*>(input.data)[i] = static_cast<uint16_t>(sign << 15 | (bits >> 13));
+          break;
+        case BNNSDataTypeBFloat16:
+          static_cast<uint16_t*>(input.data)[i] = static_cast<uint16_t>(sign << 15 | (bits >> 16));
+          break;
+        default:
+          static_cast<uint32_t*>(input.data)[i] = sign << 31 | bits;
+      }
+    }
+  }
 }
 
 void* Layer::out(size_t n, BNNSDataType type) {
   const size_t bytes = n * (static_cast<size_t>(type) & 0xff) / 8;
-  void* data = in(n, BNNSDataTypeFloat32);
+  void* data = block(n);
   std::memset(data, 0x3c, bytes);  // 0.0115 as f32 and bf16, 1.05 as f16: what accumulation may start from
   outputs.push_back({data, bytes});
   return data;
 }
 
 uint32_t* Layer::indices(size_t n, size_t below) {
-  uint32_t* data = static_cast<uint32_t*>(in(n));
+  uint32_t* data = static_cast<uint32_t*>(block(n));
   for (size_t i = 0; i < n; ++i) data[i] = static_cast<uint32_t>(random_.below(below));
   return data;
 }
 
 float* Layer::probabilities(size_t n) {
-  float* data = static_cast<float*>(in(n));
+  float* data = static_cast<float*>(block(n));
   for (size_t i = 0; i < n; ++i) data[i] = static_cast<float>(random_.uniform(0.05, 0.95));
   return data;
 }

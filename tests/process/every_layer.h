@@ -53,8 +53,20 @@ class Layer {
   std::vector<char> written() const;
   void restore(const std::vector<char>& bytes);
 
+  // What in() gave becomes subnormal numbers of its type, about as many significant bits as fit.
+  void make_inputs_subnormal();
+
+  // Memory of n times 8 bytes for what is not a number: indices.
+  void* block(size_t n);
+
  private:
+  struct Input {
+    void* data;
+    size_t n;
+    BNNSDataType type;
+  };
   Random random_;
+  std::vector<Input> inputs_;
   std::deque<std::vector<double>> memory_;  // double: aligned for every type
 };
 

@@ -26,17 +26,27 @@ void for_each_coordinate(const std::vector<size_t>& size, F&& f) {
   }
 }
 
+// The order of a descriptor's strides. last_first: the last is the smallest, the others rise (an image CHW whose
+// channels lie side by side).
+enum class StrideOrder { rising, falling, last_first };
+
 class LayoutTensor {
  public:
-  // unit is stride[0]; every further stride is dense plus pad. unit 1 and pad 0 are a dense tensor (strides 0).
+  // unit is the smallest stride; every further one is dense plus pad. unit 1 and pad 0, rising, are a dense tensor
+  // (strides 0).
   LayoutTensor(BNNSDataLayout layout, std::vector<size_t> size, BNNSDataType type = BNNSDataTypeFloat32,
-               size_t unit = 1, size_t pad = 0)
+               size_t unit = 1, size_t pad = 0, StrideOrder order = StrideOrder::rising)
       : layout_(layout), size_(std::move(size)), type_(type), dense_(unit == 1 && pad == 0) {
     const size_t rank = size_.size();
     size_t next = unit, last = 0;
-    for (size_t j = 0; j < rank; ++j) {
+    dense_ = dense_ && order == StrideOrder::rising;
+    stride_.resize(rank);
+    for (size_t i = 0; i < rank; ++i) {
+      const size_t j = order == StrideOrder::rising    ? i
+                       : order == StrideOrder::falling ? rank - 1 - i
+                                                       : (i + rank - 1) % rank;
       const size_t extent = size_[axis_at(j)];
-      stride_.push_back(next);
+      stride_[j] = next;
       last += (extent - 1) * next;
       next = next * extent + pad;
     }
