@@ -2,6 +2,8 @@
 """The table of `make bench`: ours beside oneDNN and PyTorch, in one process, on the same data.
 
     bench.py LIBRARY [--quick] [--threads N] [--filter PATTERN] [--json FILE] [--plots FOLDER] [--rounds R] [--document]
+    bench.py LIBRARY --shapes random [--seed N] [--filter PATTERN]      layers drawn by seed (bench/shapes.py)
+    bench.py LIBRARY --case "pool max forward f32 n=1 c=64 ..."         one of them; may be repeated
 
 The contenders of a row are taken in turn, several times; a figure is the median over the rounds, a ratio the median of the
 ratios of each round. Every contender starts when the process is quiet: the workers of OpenMP spin for a while after a
@@ -22,6 +24,8 @@ import sys
 import time
 
 import report
+import shapes
+import shapes_bench
 
 
 def load(path):
@@ -35,6 +39,10 @@ def load(path):
     if hasattr(lib, "bench_implementation"):  # compare.py loads older builds too
         lib.bench_implementation.restype = ctypes.c_char_p
         lib.bench_implementation.argtypes = [ctypes.c_void_p]
+    if hasattr(lib, "bench_add"):
+        lib.bench_add.restype = lib.bench_error.restype = ctypes.c_char_p
+        lib.bench_add.argtypes = [ctypes.c_char_p]
+        lib.bench_first.argtypes = [ctypes.c_void_p]
     lib.bench_time.restype = lib.bench_difference.restype = ctypes.c_double
     lib.bench_time.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t]
     lib.bench_difference.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
@@ -42,7 +50,7 @@ def load(path):
 
 
 def tensor(torch, types, address, kind, shape):
-    sizes = {"f32": 4, "bf16": 2, "f16": 2, "u64": 8}
+    sizes = {"f32": 4, "bf16": 2, "f16": 2, "u64": 8, "i8": 1}
     count = math.prod(shape)
     memory = (ctypes.c_char * (count * sizes[kind])).from_address(address)
     return torch.frombuffer(memory, dtype=types[kind], count=count).reshape(shape)
@@ -92,7 +100,7 @@ class Bench:
         contenders = []
         for i, name in enumerate(info["contenders"]):
             contenders.append((name, lambda calls, i=i: lib.bench_time(case, i, calls)))
-        torch_call = self.torch_contender(row, threads, case, sets, loss, bound)
+        torch_call = self.torch_contender(row, threads, case, info, sets, loss, bound)
         if torch_call:
             contenders.append(("PyTorch", torch_call))
         for i, name in enumerate(info["contenders"][1:], 1):
@@ -116,31 +124,43 @@ class Bench:
                     times[name].append(seconds)
         return self.row(row, threads, info, times)
 
-    def torch_contender(self, row, threads, case, sets, loss, bound):
+    def torch_call(self, row, sets, threads):
+        self.peers.torch.set_num_threads(threads)
+        return self.peers.peer(row, sets[0])
+
+    def torch_difference(self, handle, info, call, sets):
+        """The largest difference between our result and PyTorch's, as a share of the largest value. Results begin at 0: some
+        calls add to them."""
+        result, first = info["result"], sets[0]
+        for name in (result, "peer_" + result):
+            if name in first:
+                first[name].zero_()
+        self.lib.bench_first(handle)
+        mine = first[result].float()
+        theirs = call(first).float().reshape(mine.shape)
+        return float((mine - theirs).abs().max() / max(float(mine.abs().max()), 1e-30))
+
+    def torch_contender(self, row, threads, case, info, sets, loss, bound):
         if not self.peers:
             return None
-        torch = self.peers.torch
-        torch.set_num_threads(threads)
-        call = self.peers.peer(row, sets[0])
+        call = self.torch_call(row, sets, threads)
         if call is None:
             return None
-        result = {"loss": "dx", "pool_forward": "y", "pool_backward": "dx"}.get(row["family"])
-        if row["family"] in ("conv", "conv_small", "bf16", "f16", "fully_connected", "normalization"):
-            result = {"forward": "y", "weight gradient": "dw"}.get(row["direction"], "dx")
         if loss is not None:
             self.lib.bench_time(case, 0, 1)  # two steps, after the one of bench_warm
             difference = abs(float(sets[0]["loss"]) - loss) / loss
             if not difference <= bound:
                 print(f"NOTE {row['op']} {row['shape']}: PyTorch's loss after three steps differs by {difference:.1e}",
                       flush=True)
-        elif result:
-            self.lib.bench_time(case, 0, 1)  # writes the first two sets
-            mine, theirs = sets[0][result].float(), call(sets[0]).float().reshape(sets[0][result].shape)
-            difference = float((mine - theirs).abs().max() / max(float(mine.abs().max()), 1e-30))
-            other = row["op"] == "average with padding" and row["attributes"]["after"] > row["attributes"]["before"]
+        elif info["result"] and row["family"] not in ("optimizer", "overhead"):
+            difference = self.torch_difference(case, info, call, sets)
+            other = row["op"] == "average with padding" and row["attributes"]["after"] > row["attributes"]["py"]
             if not difference <= bound and not other:
                 print(f"NOTE {row['family']} {row['op']} {row['direction']} {row['shape']}: PyTorch differs by "
                       f"{difference:.1e}", flush=True)
+        return self.torch_timer(call, sets)
+
+    def torch_timer(self, call, sets):
         turn, last, kept = [0], [0], [None] * len(sets)
 
         def once():  # results stay as long as a set: they too come from memory that was not just written
@@ -162,7 +182,7 @@ class Bench:
 
     def row(self, row, threads, info, times):
         ours = times["ours"]
-        peers = {name: t for name, t in times.items() if name in ("oneDNN", "PyTorch")}
+        peers = {name: t for name, t in times.items() if name in ("oneDNN", "PyTorch", "plain loop")}
         wanted = report.BARS.get(row["family"], ("better", 0))[0]
         chosen = wanted if wanted in peers else min(peers, key=lambda n: statistics.median(peers[n])) if peers else ""
         out = {k: row[k] for k in ("family", "op", "direction", "shape", "type")}
@@ -245,6 +265,9 @@ def main():
     p.add_argument("--threads", type=int)
     p.add_argument("--filter", default="", help="a regular expression, searched in family, operation, direction, shape, type")
     p.add_argument("--rounds", type=int)
+    p.add_argument("--shapes", choices=["random"], help="layers drawn by --seed instead of the list")
+    p.add_argument("--seed", default="1")
+    p.add_argument("--case", action="append", default=[], help="a layer as one line, as --shapes random prints it")
     p.add_argument("--json", default="")
     p.add_argument("--plots", default="")
     p.add_argument("--document", action="store_true", help="write the results into docs/ and the README")
@@ -258,13 +281,19 @@ def main():
     rows = json.loads(lib.bench_rows())
     peers = import_torch()
     bench = Bench(lib, peers, options)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if options.shapes or options.case:
+        results = shapes_bench.run(bench, options.case or shapes.lines(options.seed), options)
+        if options.json:
+            with open(options.json, "w") as f:
+                json.dump({"seed": options.seed, "rows": results}, f, indent=1)
+        return None
     cores = options.threads or len(os.sched_getaffinity(0))
     machine = report.machine(json.loads(lib.bench_machine()), peers.torch.__version__ if peers else None, cores)
     thread_counts = [cores] if options.threads or options.quick or cores == 1 else [cores, 1]
     machine["limits"] = {n: bench.limit(n) for n in thread_counts}
     print(report.heading(machine), flush=True)
     results, started = [], time.monotonic()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         measure(bench, rows, thread_counts, options, results)
     except KeyboardInterrupt:

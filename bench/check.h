@@ -1,8 +1,8 @@
-// What benchmarks do with a call of ours that fails: say why, and end.
+// What benchmarks do with a call of ours that fails: say why, and end. bench.py catches it and goes on with the next
+// case.
 #pragma once
 
-#include <cstdio>
-#include <cstdlib>
+#include <stdexcept>
 
 #include "bnns/bnns_extensions.h"
 
@@ -10,8 +10,7 @@ namespace bnns::bench {
 
 inline void check(int status) {
   if (status == 0) return;
-  std::fprintf(stderr, "%s\n", BNNSExtLastError());
-  std::exit(1);
+  throw std::runtime_error(BNNSExtLastError());
 }
 
 }  // namespace bnns::bench

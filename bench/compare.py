@@ -15,6 +15,7 @@ import math
 import re
 import sys
 
+import shapes
 from bench import load
 
 
@@ -52,6 +53,18 @@ def contest(libs, indices, threads, options):
     return [min(side.times) for side in sides]
 
 
+def drawn(libs, options):
+    """Adds the drawn layers to both libraries; from here on only they are looked at."""
+    cases = [line for line in shapes.lines(options.seed) if re.search(options.filter, line)]
+    listed = [len(json.loads(lib.bench_rows())) for lib in libs]
+    for lib in libs:
+        for line in cases:
+            lib.bench_add(line.encode())
+    for lib, rows in zip(libs, listed):
+        lib.first = rows
+    options.filter = ""
+
+
 def mean(ratios):
     return math.exp(sum(math.log(r) for r in ratios) / len(ratios))
 
@@ -66,10 +79,15 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--turn", type=float, default=0.004, help="seconds of one turn")
     parser.add_argument("--json", help="every row, for later")
+    parser.add_argument("--shapes", choices=["random"], help="layers drawn by --seed (bench/shapes.py) instead of the list")
+    parser.add_argument("--seed", default="1")
     options = parser.parse_args()
 
     libs = [load(options.old), load(options.new)]
-    tables = [{key(row): (i, row) for i, row in enumerate(json.loads(lib.bench_rows()))} for lib in libs]
+    if options.shapes:
+        drawn(libs, options)
+    tables = [{key(row): (i, row) for i, row in enumerate(json.loads(lib.bench_rows()))
+               if i >= getattr(lib, "first", 0)} for lib in libs]
     for name in set(tables[0]) ^ set(tables[1]):
         print("only in one of the two:", " ".join(name))
     families, rows = {}, []

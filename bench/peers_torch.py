@@ -4,58 +4,94 @@ that nothing but the operation is timed; whole steps and losses as a user writes
 import torch
 import torch.nn.functional as F
 
+import shapes_torch
+
 aten = torch.ops.aten
-TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "u64": torch.int64}
+TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "u64": torch.int64, "i8": torch.int8}
+
+
+def pairs(attributes):
+    """(y, x) of stride, padding and dilation."""
+    return tuple([int(attributes.get(name + axis, otherwise)) for axis in "yx"] for name, otherwise in (("s", 1), ("p", 0), ("d", 1)))
 
 
 def pooling(row, d):
     a = row["attributes"]
-    k, s, before, after = int(a["k"]), int(a["stride"]), int(a["before"]), int(a["after"])
-    ceil = after > before
-    padding = before if not ceil else 0
+    k = [int(a["kh"]), int(a["kw"])]
+    stride, padding, dilation = pairs(a)
+    ceil = a["after"] > padding[0]
+    if ceil:
+        padding = [0, 0]
+    if any(2 * p > n for p, n in zip(padding, k)):
+        return None  # not PyTorch's
     backward = row["direction"] == "backward"
     if row["op"].startswith("max"):
         if not backward:
-            return lambda d: aten.max_pool2d_with_indices(d["x"], [k, k], [s, s], [padding] * 2, [1, 1], ceil)[0]
-        index = aten.max_pool2d_with_indices(d["x"], [k, k], [s, s], [padding] * 2, [1, 1], ceil)[1]
+            return lambda d: aten.max_pool2d_with_indices(d["x"], k, stride, padding, dilation, ceil)[0]
+        index = aten.max_pool2d_with_indices(d["x"], k, stride, padding, dilation, ceil)[1]
         return lambda d: aten.max_pool2d_with_indices_backward(
-            d["dy"], d["x"], [k, k], [s, s], [padding] * 2, [1, 1], ceil, index)
-    if row["op"] == "L2":
+            d["dy"], d["x"], k, stride, padding, dilation, ceil, index)
+    if row["op"] in ("L2", "l2") or dilation != [1, 1]:
         return None
     include = row["op"] == "average with padding" and not ceil  # with ceil PyTorch counts other pixels than BNNS
     if not backward:
-        return lambda d: aten.avg_pool2d(d["x"], [k, k], [s, s], [padding] * 2, ceil, include)
+        return lambda d: aten.avg_pool2d(d["x"], k, stride, padding, ceil, include)
     x = d["dx"]  # only its shape is used
-    return lambda d: aten.avg_pool2d_backward(d["dy"], x, [k, k], [s, s], [padding] * 2, ceil, include, None)
+    return lambda d: aten.avg_pool2d_backward(d["dy"], x, k, stride, padding, ceil, include, None)
 
 
 def convolution(row, d):
     a = row["attributes"]
-    s, p, g = int(a["stride"]), int(a["pad"]), int(a["groups"])
+    s, p, dilation = pairs(a)
+    g = int(a["g"])
+    if row["type"] == "i8":
+        return None
     if row["direction"] == "forward":
-        return lambda d: aten.convolution(d["x"], d["w"], None, [s, s], [p, p], [1, 1], False, [0, 0], g)
-    wanted = row["direction"] == "input gradient"
-    return lambda d: aten.convolution_backward(d["y"], d["x"], d["w"], None, [s, s], [p, p], [1, 1], False, [0, 0], g,
+        return lambda d: aten.convolution(d["x"], d["w"], None, s, p, dilation, False, [0, 0], g)
+    wanted = row["direction"] in ("input gradient", "dx")
+
+    return lambda d: aten.convolution_backward(d["y"], d["x"], d["w"], None, s, p, dilation, False, [0, 0], g,
                                                [wanted, not wanted, False])[0 if wanted else 1]
 
 
 def fully_connected(row, d):
+    if row["type"] == "i8":
+        return None
     if row["direction"] == "forward":
         return lambda d: torch.mm(d["x"], d["w"].t())
-    if row["direction"] == "input gradient":
+    if row["direction"] in ("input gradient", "dx"):
         return lambda d: torch.mm(d["y"], d["w"])
     return lambda d: torch.mm(d["y"].t(), d["x"])
 
 
+BATCH, INSTANCE, LAYER, GROUP = 2, 3, 4, 5  # BNNSFilterType
+
+
 def normalization(row, d):
-    layer, relu = row["attributes"]["layer"], row["attributes"]["relu"]
-    backward = row["direction"] == "backward"
-    if layer:
-        n = [d["x"].shape[1]]
+    a = row["attributes"]
+    kind, relu, backward, shape = int(a["kind"]), a["relu"], row["direction"] == "backward", d["x"].shape
+    sixteen = d["x"].dtype != torch.float32
+    if kind == LAYER:
+        n = list(shape[1:])
+
+        def parameters(d):  # layer normalization wants the type of x
+            gamma, beta = d["gamma"].reshape(n), d["beta"].reshape(n)
+            return (gamma.to(d["x"].dtype), beta.to(d["x"].dtype)) if sixteen else (gamma, beta)
+        gamma, beta = parameters(d)
         if not backward:
-            return lambda d: aten.native_layer_norm(d["x"], n, d["gamma"], d["beta"], 1e-5)[0]
-        _, mean, deviation = aten.native_layer_norm(d["x"], n, d["gamma"], d["beta"], 1e-5)
-        return lambda d: aten.native_layer_norm_backward(d["dy"], d["x"], n, mean, deviation, d["gamma"], d["beta"],
+            return lambda d: aten.native_layer_norm(d["x"], n, gamma, beta, 1e-5)[0]
+        _, mean, deviation = aten.native_layer_norm(d["x"], n, gamma, beta, 1e-5)
+        return lambda d: aten.native_layer_norm_backward(d["dy"], d["x"], n, mean, deviation, gamma, beta, [True, True, True])[0]
+    if kind in (INSTANCE, GROUP):
+        n, c, pixels = shape[0], shape[1], shape[2] * shape[3]
+        groups = c if kind == INSTANCE else int(a["groups"])
+        gamma, beta = d["gamma"], d["beta"]
+        if sixteen:
+            gamma, beta = gamma.to(d["x"].dtype), beta.to(d["x"].dtype)
+        if not backward:
+            return lambda d: aten.native_group_norm(d["x"], gamma, beta, n, c, pixels, groups, 1e-5)[0]
+        _, mean, deviation = aten.native_group_norm(d["x"], gamma, beta, n, c, pixels, groups, 1e-5)
+        return lambda d: aten.native_group_norm_backward(d["dy"], d["x"], mean, deviation, gamma, n, c, pixels, groups,
                                                          [True, True, True])[0]
     if not backward:
         def forward(d):
@@ -205,11 +241,13 @@ def overhead(row, d):
 def peer(row, d):
     """A function of a data set, or None where PyTorch has no such thing. With row["check"]: one whose result can be compared."""
     family, op = row["family"], row["op"]
+    if family in shapes_torch.FAMILIES:
+        return shapes_torch.FAMILIES[family](row, d)
     if family.startswith("pool"):
         return pooling(row, d)
-    if op in ("convolution", "depthwise") and family != "overhead":
+    if family in ("conv", "depthwise") or op in ("convolution", "depthwise") and family != "overhead":
         return convolution(row, d)
-    if op == "fully connected":
+    if family == "fully_connected" or op == "fully connected":
         return fully_connected(row, d)
     return {"normalization": normalization, "loss": loss, "optimizer": optimizer, "overhead": overhead}.get(
         family, step)(row, d)

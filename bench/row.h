@@ -24,11 +24,11 @@
 
 namespace bnns::bench {
 
-enum class Type : uint8_t { f32, bf16, f16, u64 };
-constexpr const char* kTypeNames[] = {"f32", "bf16", "f16", "u64"};
-constexpr size_t kTypeBytes[] = {4, 2, 2, 8};
+enum class Type : uint8_t { f32, bf16, f16, u64, i8 };
+constexpr const char* kTypeNames[] = {"f32", "bf16", "f16", "u64", "i8"};
+constexpr size_t kTypeBytes[] = {4, 2, 2, 8, 1};
 constexpr BNNSDataType kTypeCodes[] = {BNNSDataTypeFloat32, BNNSDataTypeBFloat16, BNNSDataTypeFloat16,
-                                       BNNSDataTypeUInt64};
+                                       BNNSDataTypeUInt64, BNNSDataTypeInt8};
 
 inline size_t product(const std::vector<size_t>& shape) {
   size_t n = 1;
@@ -58,10 +58,14 @@ class Array {
     if (type_ == Type::f32) as<float>()[i] = value;
     if (type_ == Type::bf16) as<uint16_t>()[i] = float_to_bfloat16(value);
     if (type_ == Type::f16) as<uint16_t>()[i] = float_to_half(value);
+    if (type_ == Type::i8) as<int8_t>()[i] = static_cast<int8_t>(value);
+    if (type_ == Type::u64) as<uint64_t>()[i] = static_cast<uint64_t>(value);
   }
   float get(size_t i) const {
     if (type_ == Type::bf16) return bfloat16_to_float(as<uint16_t>()[i]);
     if (type_ == Type::f16) return half_to_float(as<uint16_t>()[i]);
+    if (type_ == Type::i8) return as<int8_t>()[i];
+    if (type_ == Type::u64) return static_cast<float>(as<uint64_t>()[i]);
     return as<float>()[i];
   }
   // Uniform in [-1, 1), the same numbers in every set of a row.
@@ -101,7 +105,7 @@ class Data {
 
 using Call = std::function<void(Data&)>;
 struct Contender {
-  std::string name;  // "ours", "oneDNN", "oneDNN without layout changes", "ours f32"
+  std::string name;  // "ours", "oneDNN", "oneDNN without layout changes", "ours f32", "plain loop"
   Call call;
   std::string result;  // the array that it writes, compared with ours; empty: not compared
 };
@@ -131,6 +135,22 @@ void add_loss_rows();
 void add_optimizer_rows();
 void add_step_rows();
 void add_overhead_rows();
+void add_veclib_rows();
+// Operators whose rows come from descriptions only.
+void add_activation_rows();
+void add_arithmetic_rows();
+void add_attention_rows();
+void add_embedding_rows();
+void add_gather_rows();
+void add_gram_rows();
+void add_lstm_rows();
+void add_matmul_rows();
+void add_padding_rows();
+void add_permute_rows();
+void add_reduction_rows();
+void add_resize_rows();
+void add_tile_rows();
+void add_topk_rows();
 
 // The passes of a layer with weights, and the array that each writes.
 enum class Pass : uint8_t { forward, input, weights };

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "bench/description.h"
 #include "bench/limits.h"
 #include "bench/onednn.h"
 #include "bench/row.h"
@@ -24,6 +25,11 @@ namespace bnns::bench {
 
 std::vector<Row>& rows() {
   static std::vector<Row> all;
+  return all;
+}
+
+std::map<std::string, MakeRow>& makers() {
+  static std::map<std::string, MakeRow> all;
   return all;
 }
 
@@ -47,6 +53,35 @@ size_t sets_for(size_t bytes) {
   return bytes < (4u << 20) ? 1 : std::clamp<size_t>((256u << 20) / bytes, 2, 32);
 }
 
+std::vector<Data> fill_sets(const Row& r) {
+  std::vector<Data> all;
+  Data first;
+  r.fill(first);
+  const size_t sets = sets_for(first.bytes());
+  all.reserve(sets);
+  all.push_back(std::move(first));
+  for (size_t i = 1; i < sets; ++i) {
+    Data& set = all.emplace_back();
+    for (const auto& [name, array] : all[0].arrays()) {
+      std::memcpy(set.add(name, array.shape(), array.type()).data(), array.data(), array.bytes());
+    }
+  }
+  return all;
+}
+
+// Adds our call of the same description in f32, on data of its own.
+void add_own_f32(Row& row, const Row& f32) {
+  row.open = [open = row.open, f32](Case& c, size_t threads) {
+    open(c, threads);
+    auto other = std::make_shared<Case>();
+    other->sets = fill_sets(f32);
+    f32.open(*other, threads);
+    auto next = std::make_shared<size_t>(0);
+    const auto call = [=](Data&) { other->contenders[0].call(other->sets[(*next)++ % other->sets.size()]); };
+    c.contenders.push_back({"ours f32", call, ""});
+  };
+}
+
 }  // namespace
 }  // namespace bnns::bench
 
@@ -66,6 +101,23 @@ BENCH_API const char* bench_rows() {
     add_optimizer_rows();
     add_step_rows();
     add_overhead_rows();
+#ifdef BNNS_BENCH_VECLIB
+    add_veclib_rows();
+#endif
+    add_activation_rows();
+    add_arithmetic_rows();
+    add_attention_rows();
+    add_embedding_rows();
+    add_gather_rows();
+    add_gram_rows();
+    add_lstm_rows();
+    add_matmul_rows();
+    add_padding_rows();
+    add_permute_rows();
+    add_reduction_rows();
+    add_resize_rows();
+    add_tile_rows();
+    add_topk_rows();
   }
   nlohmann::json all = nlohmann::json::array();
   for (const Row& r : rows()) {
@@ -80,6 +132,22 @@ BENCH_API const char* bench_rows() {
                    {"attributes", r.attributes}});
   }
   return say(all);
+}
+
+// Adds the row of a description (bench/description.h): {"index": its number} or {"error": why it cannot be}.
+BENCH_API const char* bench_add(const char* description) {
+  if (rows().empty()) bench_rows();
+  try {
+    const Description d{description};
+    const auto maker = makers().find(d.family);
+    if (maker == makers().end()) return say({{"error", "no family \"" + d.family + "\""}});
+    Row row = maker->second(d);
+    if (d.type_name != "f32") add_own_f32(row, maker->second(Description(d.text("f32"))));
+    rows().push_back(std::move(row));
+    return say({{"index", rows().size() - 1}});
+  } catch (const std::exception& e) {
+    return say({{"error", e.what()}});
+  }
 }
 
 BENCH_API const char* bench_machine() {
@@ -103,34 +171,50 @@ BENCH_API void* bench_open(size_t row, size_t threads) {
 #endif
   BNNSExtSetNumThreads(threads);
   const Row& r = rows()[row];
-  auto* open = new Open;
-  Data first;
-  r.fill(first);
-  const size_t sets = sets_for(first.bytes());
-  open->data.sets.push_back(std::move(first));
-  for (size_t i = 1; i < sets; ++i) {
-    Data& set = open->data.sets.emplace_back();
-    for (const auto& [name, array] : open->data.sets[0].arrays()) {
-      std::memcpy(set.add(name, array.shape(), array.type()).data(), array.data(), array.bytes());
-    }
+  auto open = std::make_unique<Open>();
+  try {
+    open->data.sets = fill_sets(r);
+    r.open(open->data, threads);
+  } catch (const std::exception& e) {
+    text = e.what();
+    return nullptr;
   }
-  r.open(open->data, threads);
-  return open;
+  return open.release();
 }
 
-// Makes the layers of every set and touches their memory, so that no turn that counts does.
-BENCH_API void bench_warm(void* open) {
+// Why the last bench_open or bench_warm failed.
+BENCH_API const char* bench_error() {
+  return text.c_str();
+}
+
+// Makes the layers of every set and touches their memory, so that no turn that counts does. -1: a call failed.
+BENCH_API int bench_warm(void* open) {
   Case& c = static_cast<Open*>(open)->data;
-  for (const Contender& one : c.contenders) {
-    for (Data& set : c.sets) one.call(set);
+  try {
+    for (const Contender& one : c.contenders) {
+      for (Data& set : c.sets) {
+        if (one.name != "plain loop") one.call(set);  // has no layers to make, and is slow
+      }
+    }
+  } catch (const std::exception& e) {
+    text = e.what();
+    return -1;
   }
+  return 0;
+}
+
+// Our call on the first set.
+BENCH_API void bench_first(void* open) {
+  Case& c = static_cast<Open*>(open)->data;
+  c.contenders[0].call(c.sets[0]);
 }
 
 BENCH_API void bench_close(void* open) {
   delete static_cast<Open*>(open);
 }
 
-// {"contenders": names, "peer_implementation": oneDNN's, "sets": [{name: [address, type, shape]}]}
+// {"contenders": names, "result": the array that ours writes, "peer_implementation": oneDNN's,
+// "sets": [{name: [address, type, shape]}]}
 BENCH_API const char* bench_case(void* open) {
   const Case& c = static_cast<Open*>(open)->data;
   nlohmann::json sets = nlohmann::json::array(), names = nlohmann::json::array();
@@ -142,7 +226,10 @@ BENCH_API const char* bench_case(void* open) {
     sets.push_back(arrays);
   }
   for (const Contender& one : c.contenders) names.push_back(one.name);
-  return say({{"contenders", names}, {"peer_implementation", c.implementation}, {"sets", sets}});
+  return say({{"contenders", names},
+              {"result", c.contenders[0].result},
+              {"peer_implementation", c.implementation},
+              {"sets", sets}});
 }
 
 // The algorithms that our call takes, by name, joined by "+"; "" of an operator that has one only. It makes one call.
@@ -176,12 +263,14 @@ BENCH_API double bench_difference(void* open, size_t contender) {
   Data& data = c.sets[0];
   const Contender &ours = c.contenders[0], &other = c.contenders[contender];
   if (ours.result.empty() || other.result.empty()) return -1;
-  ours.call(data);
   const Array& a = data[ours.result];
+  std::memset(a.data(), 0, a.bytes());  // some add to it; and what is left unwritten shows
+  ours.call(data);
   std::vector<float> mine(a.count());
   for (size_t i = 0; i < mine.size(); ++i) mine[i] = a.get(i);
-  other.call(data);
   const Array& b = data[other.result];
+  std::memset(b.data(), 0, b.bytes());
+  other.call(data);
   double largest = 0, worst = 0;
   for (size_t i = 0; i < mine.size(); ++i) {
     largest = std::max(largest, std::fabs(double(mine[i])));
