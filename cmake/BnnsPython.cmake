@@ -1,5 +1,11 @@
-# The extension of the Python package openbnns: openbnns/_core beside libbnns, which it finds by RPATH. Built by
+# The extensions of the Python package openbnns, _core and _mps, beside the libraries, which they find by RPATH. Built by
 # `pip install .` (pyproject.toml), or in a build folder with -DBNNS_PYTHON=ON, where build/python/openbnns is importable.
+#
+# nanobind is linked into the extensions, for the Python that builds them, or by the stable ABI for that one and later where it
+# is 3.12 or more. With BNNS_PYTHON_BACKENDS (scripts/python-wheel), a folder of nanobind's modules for several versions of
+# Python, they are of the stable ABI of 3.10, and the modules come into the package.
+
+set(BNNS_PYTHON_BACKENDS "" CACHE PATH "Modules of nanobind for a wheel of several versions of Python")
 
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module OPTIONAL_COMPONENTS Development.SABIModule)
 execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir OUTPUT_STRIP_TRAILING_WHITESPACE
@@ -9,24 +15,38 @@ if(bnns_no_nanobind)
 endif()
 find_package(nanobind CONFIG REQUIRED)
 
-file(GLOB python_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/src/*.cc)
-# The stable ABI (one module for Python 3.12 and later) where this Python has it.
-nanobind_add_module(openbnns_core STABLE_ABI NOMINSIZE NB_SUPPRESS_WARNINGS ${python_sources})
-target_link_libraries(openbnns_core PRIVATE bnns bnns_flags)
-target_include_directories(openbnns_core PRIVATE ${PROJECT_SOURCE_DIR})
-set_target_properties(openbnns_core PROPERTIES OUTPUT_NAME _core INSTALL_RPATH "$ORIGIN"
-                      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/openbnns)
+set(nanobind_mode STABLE_ABI)
+if(BNNS_PYTHON_BACKENDS)
+  set(nanobind_mode BACKEND_MODULE openbnns.nanobind_backend BACKEND_PYPI nanobind-backend STABLE_ABI_VERSION 3.10)
+endif()
+set(folder ${PROJECT_BINARY_DIR}/python/openbnns)
+
+function(bnns_python_extension name library)
+  nanobind_add_module(openbnns${name} NOMINSIZE NB_SUPPRESS_WARNINGS ${nanobind_mode} ${ARGN}
+                      ${PROJECT_SOURCE_DIR}/python/src/error.cc)
+  target_link_libraries(openbnns${name} PRIVATE ${library} bnns_flags)
+  target_include_directories(openbnns${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  set_target_properties(openbnns${name} PROPERTIES OUTPUT_NAME ${name} INSTALL_RPATH "$ORIGIN"
+                        LIBRARY_OUTPUT_DIRECTORY ${folder})
+  nanobind_add_stub(openbnns${name}_stub MODULE openbnns.${name} OUTPUT ${folder}/${name}.pyi
+                    PYTHON_PATH ${PROJECT_BINARY_DIR}/python DEPENDS openbnns${name} openbnns_files)
+  # The wheel has one file of each library, under the name that the loader looks for: wheels hold no links.
+  install(TARGETS openbnns${name} LIBRARY DESTINATION openbnns COMPONENT python)
+  install(PROGRAMS $<TARGET_FILE:${library}> RENAME $<TARGET_SONAME_FILE_NAME:${library}> DESTINATION openbnns COMPONENT python)
+  install(FILES ${folder}/${name}.pyi DESTINATION openbnns COMPONENT python)
+endfunction()
 
 # A copy of the Python files in the build folder, so that it can be imported and typed without installing.
-file(GLOB_RECURSE python_files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/python
-     ${PROJECT_SOURCE_DIR}/python/openbnns/*.py ${PROJECT_SOURCE_DIR}/python/openbnns/py.typed)
-add_custom_target(openbnns_files COMMAND ${CMAKE_COMMAND} -E copy_directory ${PROJECT_SOURCE_DIR}/python/openbnns
-                                         ${PROJECT_BINARY_DIR}/python/openbnns)
-nanobind_add_stub(openbnns_stub MODULE openbnns._core OUTPUT ${PROJECT_BINARY_DIR}/python/openbnns/_core.pyi
-                  PYTHON_PATH ${PROJECT_BINARY_DIR}/python DEPENDS openbnns_core openbnns_files)
-add_custom_target(openbnns_python ALL DEPENDS openbnns_core openbnns_stub)
+add_custom_target(openbnns_files COMMAND ${CMAKE_COMMAND} -E copy_directory ${PROJECT_SOURCE_DIR}/python/openbnns ${folder})
+if(BNNS_PYTHON_BACKENDS)
+  add_custom_command(TARGET openbnns_files POST_BUILD
+                     COMMAND ${CMAKE_COMMAND} -E copy_directory ${BNNS_PYTHON_BACKENDS} ${folder}/nanobind_backend)
+  install(DIRECTORY ${BNNS_PYTHON_BACKENDS}/ DESTINATION openbnns/nanobind_backend COMPONENT python)
+endif()
 
-# The wheel has one file of libbnns, under the name that the loader looks for: wheels hold no links.
-install(TARGETS openbnns_core LIBRARY DESTINATION openbnns COMPONENT python)
-install(PROGRAMS $<TARGET_FILE:bnns> RENAME $<TARGET_SONAME_FILE_NAME:bnns> DESTINATION openbnns COMPONENT python)
-install(FILES ${PROJECT_BINARY_DIR}/python/openbnns/_core.pyi DESTINATION openbnns COMPONENT python)
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/src/*.cc)
+list(FILTER sources EXCLUDE REGEX "/error\\.cc$")
+bnns_python_extension(_core bnns ${sources})
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/src/mps/*.cc)
+bnns_python_extension(_mps bnns_mps ${sources})
+add_custom_target(openbnns_python ALL DEPENDS openbnns_core_stub openbnns_mps_stub)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import pathlib
-import queue
 import struct
 import threading
 import zlib
@@ -14,6 +12,7 @@ from typing import Any, Callable, Iterator, Sequence
 import numpy as np
 
 from ._errors import Error
+from .nn.tape import as_array
 
 
 class Loader:
@@ -31,16 +30,18 @@ class Loader:
             raise Error(f"Loader: batch_size is {batch_size}, expected 1 or more")
         self.arrays: tuple[np.ndarray, ...] | None = None
         self.items: Any = None
-        if isinstance(data, np.ndarray):
+        if hasattr(data, "shape"):
             data = (data,)
-        if isinstance(data, (tuple, list)) and all(hasattr(a, "shape") for a in data):
-            self.arrays = tuple(np.asarray(a) for a in data)
+        if isinstance(data, tuple) or (isinstance(data, list) and data and all(hasattr(a, "shape") for a in data)):
+            self.arrays = tuple(as_array(a) for a in data)
             sizes = {len(a) for a in self.arrays}
             if len(sizes) != 1:
                 raise Error(f"Loader: arrays have lengths {sorted(sizes)}, expected one length")
             self.length = sizes.pop()
-        else:
+        elif hasattr(data, "__len__") and hasattr(data, "__getitem__"):
             self.items, self.length = data, len(data)
+        else:
+            raise Error(f"Loader: data is {type(data).__name__}, expected arrays, or something with len() and [i]")
         self.batch_size, self.shuffle, self.seed, self.drop_last = batch_size, shuffle, seed, drop_last
         self.prefetch, self.transform = prefetch, transform
         self.passes = 0
@@ -75,6 +76,8 @@ class Loader:
 
 def _ahead(source: Iterator[Any], depth: int) -> Iterator[Any]:
     """The same items, made by a thread. An exception there is raised here; leaving the loop ends the thread."""
+    import queue
+
     ready: queue.Queue[tuple[str, Any]] = queue.Queue(depth)
     stop = threading.Event()
 
@@ -141,8 +144,11 @@ def read_idx(path: Any) -> np.ndarray:
 
 
 def _gunzip(raw: bytes) -> bytes:
+    import gzip
+    import io
+
     limit = 1032 * len(raw) + 64  # deflate cannot do better
-    with gzip.GzipFile(fileobj=__import__("io").BytesIO(raw)) as file:
+    with gzip.GzipFile(fileobj=io.BytesIO(raw)) as file:
         data = file.read(limit + 1)
     if len(data) > limit:
         raise ValueError("it unpacks to more than its size allows")

@@ -12,8 +12,6 @@ import json
 import os
 import pathlib
 import struct
-import tempfile
-import zipfile
 from typing import Any, Callable, Mapping
 
 import numpy as np
@@ -113,6 +111,8 @@ def load_safetensors(path: Any) -> dict[str, np.ndarray]:
 
 def _write(path: Any, write: Callable[[Any], None]) -> None:
     """Writes to a file beside `path` and renames it."""
+    import tempfile
+
     target = pathlib.Path(path)
     handle, name = tempfile.mkstemp(prefix=target.name + ".", suffix=".tmp", dir=target.parent)
     try:
@@ -160,6 +160,8 @@ def save_safetensors(path: Any, arrays: Mapping[str, Any], metadata: Mapping[str
 
 def load_npz(path: Any) -> dict[str, np.ndarray]:
     """Arrays of a .npz file: plain numbers alone, no pickles, and no member that unpacks to more than it says."""
+    import zipfile
+
     try:
         result: dict[str, np.ndarray] = {}
         with zipfile.ZipFile(path) as archive:

@@ -55,6 +55,16 @@ class Optimizer:
     def _apply(self, stepper: _core.Stepper, t: int) -> None:
         raise NotImplementedError
 
+    def zero_grad(self) -> None:
+        """Zeroes the gradients. value_and_grad overwrites them, so that training needs no call of it."""
+        for p in self.parameters:
+            p.gradient.data.fill(0)
+
+    def __repr__(self) -> str:
+        hidden = ("parameters", "accumulators", "count")
+        numbers = ", ".join(f"{k}={v}" for k, v in vars(self).items() if k not in hidden and not k.startswith("_"))
+        return f"{type(self).__name__}({numbers}; {len(self.parameters)} parameters)"
+
     def state_dict(self) -> dict[str, np.ndarray]:
         state = {f"accumulator.{i}": a.copy() for i, a in enumerate(self.accumulators)}
         state["count"], state["lr"] = np.array(self.count, np.int64), np.array(self.lr, np.float64)

@@ -58,7 +58,7 @@ def predict(model: Module, x: np.ndarray, batch_size: int = 256) -> np.ndarray:
     modes = [(m, m.training) for m in model.modules()]
     model.eval()
     try:
-        return np.concatenate([model(x[i:i + batch_size]) for i in range(0, len(x), batch_size)])
+        return np.concatenate([model(x[i:i + batch_size]) for i in range(0, max(1, len(x)), batch_size)])
     finally:
         for module, mode in modes:
             module.training = mode
@@ -164,6 +164,8 @@ def fit(model: Module, data: Any, epochs: int, *, loss: Callable[..., Any] = los
     Ctrl-C stops behind the step that runs; the last record then has "interrupted".
     """
     loader = data if isinstance(data, Loader) else Loader(data, batch_size, shuffle=True, seed=seed)
+    if len(loader) == 0:
+        raise Error(f"fit: data has {loader.length} samples, expected enough for one batch of {loader.batch_size}")
     optimizer = optimizer if optimizer is not None else Adam(model.parameters())
     functions = _functions(metrics)
     step = value_and_grad(model, loss)

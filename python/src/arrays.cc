@@ -4,6 +4,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
+
 namespace openbnns {
 
 namespace {
@@ -96,13 +98,6 @@ std::string Array::shape_text() const {
   return s + (rank == 1 ? ",)" : ")");
 }
 
-void refuse(const std::string& where, const std::string& reason) {
-  nb::object error = nb::module_::import_("openbnns._errors").attr("Error");
-  nb::object value = error(where + ": " + reason);
-  PyErr_SetObject(error.ptr(), value.ptr());
-  throw nb::python_error();
-}
-
 void refused(const std::string& where) {
   const char* reason = BNNSExtLastError();
   refuse(where, reason && *reason ? reason : "refused without a reason");
@@ -116,6 +111,13 @@ BNNSDataType data_type(nb::handle name) {
     if (plain == t.name) return t.type;
   }
   refuse("array", "dtype is " + plain + ", expected float32, float16, bfloat16, an integer type or bool");
+}
+
+std::size_t element_size(BNNSDataType type) {
+  for (const TypeName& t : kTypes) {
+    if (t.type == type) return t.dtype.bits / 8u;
+  }
+  return 0;
 }
 
 const char* type_name(BNNSDataType type) {
@@ -163,7 +165,7 @@ Array make_array(nb::handle object, const char* where, const char* label) {
   }
   refuse(where, std::string(label) + " is of dtype " +
                     (nb::hasattr(object, "dtype") ? text(object.attr("dtype")) : std::string("unknown")) +
-                    ", expected float32, float16, bfloat16, an integer type or bool");
+                    ", expected float32, float16, bfloat16, an integer type or bool: use .astype(\"float32\")");
 }
 
 const Array& array_of(nb::handle object, Array& made, const char* where, const char* label) {
@@ -230,7 +232,7 @@ namespace {
 [[noreturn]] void wrong_shape(const Array& a, const Array& form, std::size_t batch, const char* where,
                               const char* label) {
   std::string expected = form.shape_text();
-  if (batch > 0) {
+  if (batch != kWhole) {
     Array whole = form;
     if (whole.rank < 8) {
       for (std::size_t k = whole.rank; k-- > 0;) whole.shape[k + 1] = whole.shape[k];
@@ -254,13 +256,14 @@ Bound bind(nb::handle object, const Expected& expected, std::size_t batch, bool 
   if (!a.data && a.count > 0) refuse(where, std::string(label) + " is a shape without data, expected an array");
   if (!expected.given()) refuse(where, std::string(label) + " is given, expected None: the layer has none");
   if (a.type != form.type) {
-    refuse(where, std::string(label) + " is of dtype " + type_name(a.type) + ", expected " + type_name(form.type));
+    refuse(where, std::string(label) + " is of dtype " + type_name(a.type) + ", expected " + type_name(form.type) +
+                      ": use .astype(\"" + type_name(form.type) + "\")");
   }
-  const std::size_t samples = batch == 0 ? 1 : batch;
+  const std::size_t samples = batch == kWhole ? 1 : batch;
   std::size_t whole = 0;
   if (__builtin_mul_overflow(form.count, samples, &whole) || a.count != whole)
     wrong_shape(a, form, batch, where, label);
-  if (a.packed && form.packed) return {a.data, form.count};
+  if (a.packed && form.packed) return {a.data, form.count, std::move(made.hold)};
   // With gaps: samples lie as the layer's do, at any distance from each other.
   const std::size_t lead = a.rank - form.rank;
   bool same = a.rank >= form.rank && lead <= 1 && (lead == 0 ? samples == 1 : a.shape[0] == samples);
@@ -272,18 +275,23 @@ Bound bind(nb::handle object, const Expected& expected, std::size_t batch, bool 
   if (lead == 1 && samples > 1 && a.stride[0] == 0 && written) {
     refuse(where, std::string(label) + " repeats one sample (stride 0), expected memory for each");
   }
-  return {a.data, lead == 1 && samples > 1 ? a.stride[0] : form.count};
+  return {a.data, lead == 1 && samples > 1 ? a.stride[0] : form.count, std::move(made.hold)};
 }
 
 Gradient::Gradient(nb::handle object, const Expected& expected, std::size_t batch, bool written, bool optional,
                    const char* where, const char* label) {
-  const Bound b = bind(object, expected, batch, written, optional, where, label);
+  Bound b = bind(object, expected, batch, written, optional, where, label);
   if (!b.data) return;
   desc = expected.desc;
-  desc.data = b.data, stride = b.stride;
+  desc.data = b.data, stride = b.stride, hold = std::move(b.hold);
+  bytes = batch == kWhole && expected.form.packed ? expected.form.count * element_size(expected.form.type) : 0;
   if (nb::inst_check(object) && nb::isinstance<Array>(object) && nb::inst_ptr<Array>(object)->accumulate) {
     desc.flags = BNNSNDArrayFlagBackpropAccumulate;
   }
+}
+
+void Gradient::clear() {
+  if (desc.data && desc.flags != BNNSNDArrayFlagBackpropAccumulate) std::memset(desc.data, 0, bytes);
 }
 
 void bind_arrays(nb::module_& m) {
@@ -318,6 +326,7 @@ void bind_arrays(nb::module_& m) {
                      return nb::typed<nb::tuple, nb::int_, nb::ellipsis>(nb::tuple(sizes));
                    })
       .def_prop_ro("dtype", [](const Array& a) { return type_name(a.type); })
+      .def("__repr__", [](const Array& a) { return "Array(" + a.shape_text() + ", " + type_name(a.type) + ")"; })
       .def_prop_ro("layout", [](const Array& a) { return a.layout; })
       .def_prop_ro(
           "address", [](const Array& a) { return reinterpret_cast<std::uintptr_t>(a.data); },

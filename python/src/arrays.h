@@ -13,9 +13,10 @@
 #include <cstddef>
 #include <string>
 
+#include "python/src/error.h"
+
 namespace openbnns {
 
-namespace nb = nanobind;
 using Desc = BNNSNDArrayDescriptor;
 
 // Which layout an array gets where its user named none.
@@ -35,12 +36,20 @@ struct Array {
   std::string shape_text() const;
 };
 
-// openbnns.Error of the function `where`.
-[[noreturn]] void refuse(const std::string& where, const std::string& reason);
-// The same with the reason that the library left.
+// openbnns.Error of the function `where`, with the reason that the library left.
 [[noreturn]] void refused(const std::string& where);
 inline void check(int status, const char* where) {
   if (status != 0) refused(where);
+}
+// Runs a call of the library without Python's lock; openbnns.Error where it does not return 0.
+template <class Call>
+void unlocked(const char* where, Call&& call) {
+  int status = 0;
+  {
+    nb::gil_scoped_release released;
+    status = call();
+  }
+  check(status, where);
 }
 
 // The array behind a Python object: the Array that it is, or one made into `made`.
@@ -50,6 +59,7 @@ const Array& output_of(nb::handle object, Array& made, const char* where, const 
 Array make_array(nb::handle object, const char* where, const char* label);
 BNNSDataType data_type(nb::handle name);
 const char* type_name(BNNSDataType type);
+std::size_t element_size(BNNSDataType type);  // bytes
 
 // The descriptor of a whole array, with strides where it has gaps.
 Desc describe(const Array& array, Role role, const char* where, const char* label);
@@ -63,11 +73,15 @@ struct Expected {
   bool given() const { return desc.layout != 0; }
 };
 
+// Instead of a number of samples: one thing that is no sample, such as weights.
+constexpr std::size_t kWhole = ~std::size_t{0};
+
 struct Bound {
   void* data = nullptr;
   std::size_t stride = 0;  // elements from sample to sample
+  nb::ndarray<> hold{};    // another thread cannot free or resize the memory during the call
 };
-// The memory of `batch` samples, or of one thing that is no sample (batch 0). None is allowed where `optional`.
+// The memory of `batch` samples, or of one thing that is no sample (kWhole). None is allowed where `optional`.
 Bound bind(nb::handle object, const Expected& expected, std::size_t batch, bool written, bool optional,
            const char* where, const char* label);
 
@@ -76,8 +90,11 @@ struct Gradient {
   Gradient(nb::handle object, const Expected& expected, std::size_t batch, bool written, bool optional,
            const char* where, const char* label);
   Desc desc{};
-  std::size_t stride = 0;
+  std::size_t stride = 0, bytes = 0;  // bytes: of the whole thing, 0 for samples
+  nb::ndarray<> hold{};
   Desc* get() { return desc.data ? &desc : nullptr; }
+  // The gradient of no samples: zeros, or nothing added.
+  void clear();
 };
 
 void bind_arrays(nb::module_& m);

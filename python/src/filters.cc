@@ -37,12 +37,8 @@ void apply(Filter& f, std::size_t n, Handle x, Handle y) {
   const char* where = f.name.c_str();
   const Bound in = bind(x, f.input[0], n, kRead, kNeeded, where, "input"),
               out = bind(y, f.output, n, kWritten, kNeeded, where, "output");
-  int status = 0;
-  {
-    nb::gil_scoped_release unlocked;
-    status = BNNSFilterApplyBatch(filter, n, in.data, in.stride, out.data, out.stride);
-  }
-  check(status, where);
+  if (n == 0) return;
+  unlocked(where, [&] { return BNNSFilterApplyBatch(filter, n, in.data, in.stride, out.data, out.stride); });
 }
 
 void apply_backward(Filter& f, std::size_t n, Handle x, Handle y, Handle dy, Handle dx, Handle dw, Handle db) {
@@ -52,15 +48,13 @@ void apply_backward(Filter& f, std::size_t n, Handle x, Handle y, Handle dy, Han
               out = bind(y, f.output, n, kRead, kOptional, where, "output");
   Gradient gy(dy, f.output, n, kRead, kNeeded, where, "output_gradient"),
       gx(dx, f.input[0], n, kWritten, kOptional, where, "generating_input_gradient"),
-      gw(dw, f.parameter[0], 0, kWritten, kOptional, where, "generating_weights_gradient"),
-      gb(db, f.parameter[1], 0, kWritten, kOptional, where, "generating_bias_gradient");
-  int status = 0;
-  {
-    nb::gil_scoped_release unlocked;
-    status = BNNSFilterApplyBackwardBatch(filter, n, in.data, in.stride, gx.get(), gx.stride, out.data, out.stride,
-                                          gy.get(), gy.stride, gw.get(), gb.get());
-  }
-  check(status, where);
+      gw(dw, f.parameter[0], kWhole, kWritten, kOptional, where, "generating_weights_gradient"),
+      gb(db, f.parameter[1], kWhole, kWritten, kOptional, where, "generating_bias_gradient");
+  if (n == 0) return gw.clear(), gb.clear();
+  unlocked(where, [&] {
+    return BNNSFilterApplyBackwardBatch(filter, n, in.data, in.stride, gx.get(), gx.stride, out.data, out.stride,
+                                        gy.get(), gy.stride, gw.get(), gb.get());
+  });
 }
 
 void apply_two(Filter& f, std::size_t n, Handle a, Handle b, Handle y) {
@@ -69,12 +63,10 @@ void apply_two(Filter& f, std::size_t n, Handle a, Handle b, Handle y) {
   const Bound xa = bind(a, f.input[0], n, kRead, kNeeded, where, "input_a"),
               xb = bind(b, f.input[1], n, kRead, kNeeded, where, "input_b"),
               out = bind(y, f.output, n, kWritten, kNeeded, where, "output");
-  int status = 0;
-  {
-    nb::gil_scoped_release unlocked;
-    status = BNNSFilterApplyTwoInputBatch(filter, n, xa.data, xa.stride, xb.data, xb.stride, out.data, out.stride);
-  }
-  check(status, where);
+  if (n == 0) return;
+  unlocked(where, [&] {
+    return BNNSFilterApplyTwoInputBatch(filter, n, xa.data, xa.stride, xb.data, xb.stride, out.data, out.stride);
+  });
 }
 
 void apply_two_backward(Filter& f, std::size_t n, Handle a, Handle b, Handle y, Handle dy, Handle da, Handle db) {
@@ -86,14 +78,12 @@ void apply_two_backward(Filter& f, std::size_t n, Handle a, Handle b, Handle y, 
   Gradient gy(dy, f.output, n, kRead, kNeeded, where, "output_gradient"),
       ga(da, f.input[0], n, kWritten, kOptional, where, "generating_input_a_gradient"),
       gb(db, f.input[1], n, kWritten, kOptional, where, "generating_input_b_gradient");
-  int status = 0;
-  {
-    nb::gil_scoped_release unlocked;
-    status = BNNSFilterApplyBackwardTwoInputBatch(filter, n, xa.data, xa.stride, ga.get(), ga.stride, xb.data,
-                                                  xb.stride, gb.get(), gb.stride, out.data, out.stride, gy.get(),
-                                                  gy.stride, nullptr, nullptr);
-  }
-  check(status, where);
+  if (n == 0) return;
+  unlocked(where, [&] {
+    return BNNSFilterApplyBackwardTwoInputBatch(filter, n, xa.data, xa.stride, ga.get(), ga.stride, xb.data, xb.stride,
+                                                gb.get(), gb.stride, out.data, out.stride, gy.get(), gy.stride, nullptr,
+                                                nullptr);
+  });
 }
 
 constexpr const char* kInput[] = {"input_a", "input_b", "input_c"};
@@ -111,19 +101,17 @@ void apply_many(Filter& f, std::size_t n, const std::vector<nb::object>& inputs,
   const BNNSFilter filter = f.live("apply");
   const char* where = f.name.c_str();
   require_inputs(f, inputs.size(), "inputs");
+  Bound bound[3];
   const void* data[3];
   std::size_t stride[3];
   for (std::size_t i = 0; i < f.inputs; ++i) {
-    const Bound b = bind(inputs[i], f.input[i], f.shared[i] ? 0 : n, kRead, kNeeded, where, kInput[i]);
-    data[i] = b.data, stride[i] = b.stride;
+    bound[i] = bind(inputs[i], f.input[i], f.shared[i] ? kWhole : n, kRead, kNeeded, where, kInput[i]);
+    data[i] = bound[i].data, stride[i] = bound[i].stride;
   }
   const Bound out = bind(y, f.output, n, kWritten, kNeeded, where, "output");
-  int status = 0;
-  {
-    nb::gil_scoped_release unlocked;
-    status = BNNSArithmeticFilterApplyBatch(filter, n, f.inputs, data, stride, out.data, out.stride);
-  }
-  check(status, where);
+  if (n == 0) return;
+  unlocked(where,
+           [&] { return BNNSArithmeticFilterApplyBatch(filter, n, f.inputs, data, stride, out.data, out.stride); });
 }
 
 void apply_many_backward(Filter& f, std::size_t n, const std::vector<nb::object>& inputs, Handle y, Handle dy,
@@ -132,6 +120,7 @@ void apply_many_backward(Filter& f, std::size_t n, const std::vector<nb::object>
   const char* where = f.name.c_str();
   require_inputs(f, inputs.size(), "inputs");
   require_inputs(f, gradients.size(), "gradients");
+  Bound bound[3];
   const void* data[3];
   std::size_t stride[3], gradient_stride[3];
   std::vector<Gradient> g;
@@ -139,21 +128,19 @@ void apply_many_backward(Filter& f, std::size_t n, const std::vector<nb::object>
   bool any = false;
   g.reserve(3);
   for (std::size_t i = 0; i < f.inputs; ++i) {
-    const std::size_t batch = f.shared[i] ? 0 : n;
-    const Bound b = bind(inputs[i], f.input[i], batch, kRead, kOptional, where, kInput[i]);
-    data[i] = b.data, stride[i] = b.stride, any = any || b.data;
+    const std::size_t batch = f.shared[i] ? kWhole : n;
+    bound[i] = bind(inputs[i], f.input[i], batch, kRead, kOptional, where, kInput[i]);
+    data[i] = bound[i].data, stride[i] = bound[i].stride, any = any || data[i];
     g.emplace_back(gradients[i], f.input[i], batch, kWritten, kOptional, where, kInputGradient[i]);
     delta[i] = g[i].get(), gradient_stride[i] = g[i].stride;
   }
   const Bound out = bind(y, f.output, n, kRead, kOptional, where, "output");
   Gradient gy(dy, f.output, n, kRead, kNeeded, where, "output_gradient");
-  int status = 0;
-  {
-    nb::gil_scoped_release unlocked;
-    status = BNNSArithmeticFilterApplyBackwardBatch(filter, n, f.inputs, any ? data : nullptr, any ? stride : nullptr,
-                                                    delta, gradient_stride, out.data, out.stride, gy.get(), gy.stride);
-  }
-  check(status, where);
+  if (n == 0) return;
+  unlocked(where, [&] {
+    return BNNSArithmeticFilterApplyBackwardBatch(filter, n, f.inputs, any ? data : nullptr, any ? stride : nullptr,
+                                                  delta, gradient_stride, out.data, out.stride, gy.get(), gy.stride);
+  });
 }
 
 // Pooling: the positions of maxima are 32- or 64-bit integers, one for each output element.
@@ -169,12 +156,13 @@ struct Indices {
              std::string("indices are of dtype ") + type_name(a.type) + ", expected int32, uint32, int64 or uint64");
     }
     e.form.type = type = a.type;
-    const Bound b = bind(object, e, n, written, kOptional, where, "indices");
-    data = b.data, stride = b.stride;
+    Bound b = bind(object, e, n, written, kOptional, where, "indices");
+    data = b.data, stride = b.stride, hold = std::move(b.hold);
   }
   BNNSDataType type = BNNSDataTypeUInt64;
   void* data = nullptr;
   std::size_t stride = 0;
+  nb::ndarray<> hold{};
 };
 
 void pool(Filter& f, std::size_t n, Handle x, Handle y, Handle indices) {
@@ -183,13 +171,11 @@ void pool(Filter& f, std::size_t n, Handle x, Handle y, Handle indices) {
   const Bound in = bind(x, f.input[0], n, kRead, kNeeded, where, "input"),
               out = bind(y, f.output, n, kWritten, kNeeded, where, "output");
   const Indices at(f, indices, n, !f.shared[0], where);
-  int status = 0;
-  {
-    nb::gil_scoped_release unlocked;
-    status =
-        BNNSPoolingFilterApplyBatchEx(filter, n, in.data, in.stride, out.data, out.stride, at.type, at.data, at.stride);
-  }
-  check(status, where);
+  if (n == 0) return;
+  unlocked(where, [&] {
+    return BNNSPoolingFilterApplyBatchEx(filter, n, in.data, in.stride, out.data, out.stride, at.type, at.data,
+                                         at.stride);
+  });
 }
 
 void pool_backward(Filter& f, std::size_t n, Handle x, Handle y, Handle dy, Handle dx, Handle db, Handle indices) {
@@ -199,16 +185,14 @@ void pool_backward(Filter& f, std::size_t n, Handle x, Handle y, Handle dy, Hand
               out = bind(y, f.output, n, kRead, kOptional, where, "output");
   Gradient gy(dy, f.output, n, kRead, kNeeded, where, "output_gradient"),
       gx(dx, f.input[0], n, kWritten, kOptional, where, "generating_input_gradient"),
-      gb(db, f.parameter[1], 0, kWritten, kOptional, where, "generating_bias_gradient");
+      gb(db, f.parameter[1], kWhole, kWritten, kOptional, where, "generating_bias_gradient");
   const Indices at(f, indices, n, kRead, where);
-  int status = 0;
-  {
-    nb::gil_scoped_release unlocked;
-    status =
-        BNNSPoolingFilterApplyBackwardBatchEx(filter, n, in.data, in.stride, gx.get(), gx.stride, out.data, out.stride,
-                                              gy.get(), gy.stride, gb.get(), at.type, at.data, at.stride);
-  }
-  check(status, where);
+  if (n == 0) return gb.clear();
+  unlocked(where, [&] {
+    return BNNSPoolingFilterApplyBackwardBatchEx(filter, n, in.data, in.stride, gx.get(), gx.stride, out.data,
+                                                 out.stride, gy.get(), gy.stride, gb.get(), at.type, at.data,
+                                                 at.stride);
+  });
 }
 
 void normalize(Filter& f, std::size_t n, Handle x, Handle y, bool training) {
@@ -216,12 +200,10 @@ void normalize(Filter& f, std::size_t n, Handle x, Handle y, bool training) {
   const char* where = f.name.c_str();
   const Bound in = bind(x, f.input[0], n, kRead, kNeeded, where, "input"),
               out = bind(y, f.output, n, kWritten, kNeeded, where, "output");
-  int status = 0;
-  {
-    nb::gil_scoped_release unlocked;
-    status = BNNSNormalizationFilterApplyBatch(filter, n, in.data, in.stride, out.data, out.stride, training);
-  }
-  check(status, where);
+  if (n == 0) return;
+  unlocked(where, [&] {
+    return BNNSNormalizationFilterApplyBatch(filter, n, in.data, in.stride, out.data, out.stride, training);
+  });
 }
 
 void normalize_backward(Filter& f, std::size_t n, Handle y, Handle dy, Handle dx, Handle dbeta, Handle dgamma) {
@@ -230,15 +212,13 @@ void normalize_backward(Filter& f, std::size_t n, Handle y, Handle dy, Handle dx
   const Bound out = bind(y, f.output, n, kRead, kOptional, where, "output");
   Gradient gy(dy, f.output, n, kRead, kNeeded, where, "output_gradient"),
       gx(dx, f.input[0], n, kWritten, kOptional, where, "generating_input_gradient"),
-      gb(dbeta, f.parameter[0], 0, kWritten, kOptional, where, "generating_beta_gradient"),
-      gg(dgamma, f.parameter[1], 0, kWritten, kOptional, where, "generating_gamma_gradient");
-  int status = 0;
-  {
-    nb::gil_scoped_release unlocked;
-    status = BNNSNormalizationFilterApplyBackwardBatch(filter, n, gx.get(), gx.stride, out.data, out.stride, gy.get(),
-                                                       gy.stride, gb.get(), gg.get());
-  }
-  check(status, where);
+      gb(dbeta, f.parameter[0], kWhole, kWritten, kOptional, where, "generating_beta_gradient"),
+      gg(dgamma, f.parameter[1], kWhole, kWritten, kOptional, where, "generating_gamma_gradient");
+  if (n == 0) return gb.clear(), gg.clear();
+  unlocked(where, [&] {
+    return BNNSNormalizationFilterApplyBackwardBatch(filter, n, gx.get(), gx.stride, out.data, out.stride, gy.get(),
+                                                     gy.stride, gb.get(), gg.get());
+  });
 }
 
 void permute_backward(Filter& f, std::size_t n, Handle dy, Handle dx) {
@@ -246,13 +226,20 @@ void permute_backward(Filter& f, std::size_t n, Handle dy, Handle dx) {
   const char* where = f.name.c_str();
   Gradient gy(dy, f.output, n, kRead, kNeeded, where, "output_gradient"),
       gx(dx, f.input[0], n, kWritten, kNeeded, where, "generating_input_gradient");
-  int status = 0;
-  {
-    nb::gil_scoped_release unlocked;
-    status = BNNSPermuteFilterApplyBackwardBatch(filter, n, gx.get(), gx.stride, gy.get(), gy.stride);
-  }
-  check(status, where);
+  if (n == 0) return;
+  unlocked(where,
+           [&] { return BNNSPermuteFilterApplyBackwardBatch(filter, n, gx.get(), gx.stride, gy.get(), gy.stride); });
 }
+
+constexpr char kApply[] =
+    "Writes the output of batch_size samples. Arrays are (batch_size, *sample), of the shapes and dtypes that the "
+    "layer was "
+    "made with; the samples of an array may lie apart. Nothing is copied, and Python's lock is free meanwhile.";
+constexpr char kBackward[] =
+    "From output_gradient = d loss / d output, (batch_size, *output), writes d loss / d of each thing that is given a "
+    "generating_..._gradient: of the input (batch_size, *input), of weights and the like with their shape, summed over "
+    "the "
+    "batch. None: not wanted. Array.accumulating() is added to.";
 
 }  // namespace
 
@@ -277,6 +264,12 @@ void bind_filters(nb::module_& m) {
       .def_ro("beta", &BNNSActivation::beta);
   nb::class_<Filter>(m, "Filter", "A filter of the library, and what its calls compare arrays with.")
       .def(nb::init<>())
+      .def("__repr__",
+           [](const Filter& f) {
+             if (!f.filter) return std::string("a layer that was not made");
+             const Array &x = f.input[0].form, &y = f.output.form;
+             return f.name + "(" + x.shape_text() + " -> " + y.shape_text() + ", " + type_name(x.type) + ")";
+           })
       .def(
           "implementation",
           [](const Filter& f, std::uint32_t pass, std::size_t batch) -> std::optional<std::string> {
@@ -288,20 +281,21 @@ void bind_filters(nb::module_& m) {
           "The algorithm of a pass (0 forward, 1 input gradient, 2 weights gradient), by its name.");
   nb::class_<Unary, Filter>(m, "UnaryFilter")
       .def(nb::init<>())
-      .def("apply", &apply, nb::arg("batch_size"), nb::arg("input"), nb::arg("output"))
+      .def("apply", &apply, nb::arg("batch_size"), nb::arg("input"), nb::arg("output"), kApply)
       .def("apply_backward", &apply_backward, nb::arg("batch_size"), none("input"), none("output"),
            none("output_gradient"), none("generating_input_gradient"), none("generating_weights_gradient"),
-           none("generating_bias_gradient"));
+           none("generating_bias_gradient"), kBackward);
   nb::class_<Binary, Filter>(m, "BinaryFilter")
       .def(nb::init<>())
-      .def("apply", &apply_two, nb::arg("batch_size"), nb::arg("input_a"), nb::arg("input_b"), nb::arg("output"))
-      .def("apply_one", &apply, nb::arg("batch_size"), nb::arg("input"), nb::arg("output"))
+      .def("apply", &apply_two, nb::arg("batch_size"), nb::arg("input_a"), nb::arg("input_b"), nb::arg("output"),
+           kApply)
+      .def("apply_one", &apply, nb::arg("batch_size"), nb::arg("input"), nb::arg("output"), kApply)
       .def("apply_backward_one", &apply_backward, nb::arg("batch_size"), none("input"), none("output"),
            none("output_gradient"), none("generating_input_gradient"), none("generating_weights_gradient"),
-           none("generating_bias_gradient"))
+           none("generating_bias_gradient"), kBackward)
       .def("apply_backward", &apply_two_backward, nb::arg("batch_size"), none("input_a"), none("input_b"),
            none("output"), none("output_gradient"), none("generating_input_a_gradient"),
-           none("generating_input_b_gradient"));
+           none("generating_input_b_gradient"), kBackward);
   nb::class_<Arithmetic, Filter>(m, "ArithmeticFilter")
       .def(nb::init<>())
       .def("apply_many", &apply_many, nb::arg("batch_size"), nb::arg("inputs"), nb::arg("output"))
@@ -309,20 +303,21 @@ void bind_filters(nb::module_& m) {
            nb::arg("output").none(), nb::arg("output_gradient"), nb::arg("gradients"));
   nb::class_<Pooling, Filter>(m, "PoolingFilter")
       .def(nb::init<>())
-      .def("apply", &pool, nb::arg("batch_size"), nb::arg("input"), nb::arg("output"), none("indices"))
+      .def("apply", &pool, nb::arg("batch_size"), nb::arg("input"), nb::arg("output"), none("indices"), kApply)
       .def("apply_backward", &pool_backward, nb::arg("batch_size"), none("input"), none("output"),
            none("output_gradient"), none("generating_input_gradient"), none("generating_bias_gradient"),
-           none("indices"));
+           none("indices"), kBackward);
   nb::class_<Normalization, Filter>(m, "NormalizationFilter")
       .def(nb::init<>())
-      .def("apply", &normalize, nb::arg("batch_size"), nb::arg("input"), nb::arg("output"), nb::arg("training"))
+      .def("apply", &normalize, nb::arg("batch_size"), nb::arg("input"), nb::arg("output"), nb::arg("training"), kApply)
       .def("apply_backward", &normalize_backward, nb::arg("batch_size"), none("output"), none("output_gradient"),
-           none("generating_input_gradient"), none("generating_beta_gradient"), none("generating_gamma_gradient"));
+           none("generating_input_gradient"), none("generating_beta_gradient"), none("generating_gamma_gradient"),
+           kBackward);
   nb::class_<Permute, Filter>(m, "PermuteFilter")
       .def(nb::init<>())
-      .def("apply", &apply, nb::arg("batch_size"), nb::arg("input"), nb::arg("output"))
+      .def("apply", &apply, nb::arg("batch_size"), nb::arg("input"), nb::arg("output"), kApply)
       .def("apply_backward", &permute_backward, nb::arg("batch_size"), nb::arg("output_gradient"),
-           nb::arg("generating_input_gradient"));
+           nb::arg("generating_input_gradient"), kBackward);
 }
 
 }  // namespace openbnns

@@ -30,22 +30,12 @@ struct Out : In {
   }
 };
 
-template <class Call>
-void run(const char* where, Call&& call) {
-  int status = 0;
-  {
-    nb::gil_scoped_release unlocked;
-    status = call();
-  }
-  check(status, where);
-}
-
 void activation(const BNNSActivation& act, Handle x, Handle y, std::uint32_t axes) {
   In in(x, "apply_activation", "input");
   Out out(y, "apply_activation", "output");
   BNNSLayerParametersActivation p{};
   p.i_desc = in.desc, p.o_desc = out.desc, p.activation = act, p.axis_flags = axes;
-  run("apply_activation", [&] { return BNNSDirectApplyActivationBatch(&p, nullptr, 1, 0, 0); });
+  unlocked("apply_activation", [&] { return BNNSDirectApplyActivationBatch(&p, nullptr, 1, 0, 0); });
 }
 
 void reduction(std::uint32_t function, Handle x, Handle y, Handle w, float epsilon) {
@@ -54,13 +44,13 @@ void reduction(std::uint32_t function, Handle x, Handle y, Handle w, float epsil
   BNNSLayerParametersReduction p{};
   p.i_desc = in.desc, p.o_desc = out.desc, p.w_desc = weights.desc, p.epsilon = epsilon;
   p.reduce_func = static_cast<BNNSReduceFunction>(function);
-  run("apply_reduction", [&] { return BNNSDirectApplyReduction(&p, nullptr); });
+  unlocked("apply_reduction", [&] { return BNNSDirectApplyReduction(&p, nullptr); });
 }
 
 void top_k(std::size_t k, std::size_t axis, Handle x, Handle values, Handle indices) {
   In in(x, "apply_top_k", "input");
   Out v(values, "apply_top_k", "best_values"), i(indices, "apply_top_k", "best_indices");
-  run("apply_top_k", [&] {
+  unlocked("apply_top_k", [&] {
     return BNNSDirectApplyTopK(k, axis, 1, &in.desc, 0, &v.desc, 0, i.desc.data ? &i.desc : nullptr, 0, nullptr);
   });
 }
@@ -68,15 +58,15 @@ void top_k(std::size_t k, std::size_t axis, Handle x, Handle values, Handle indi
 void in_top_k(std::size_t k, std::size_t axis, Handle x, Handle tested, Handle y) {
   In in(x, "apply_in_top_k", "input"), t(tested, "apply_in_top_k", "test_indices");
   Out out(y, "apply_in_top_k", "output");
-  run("apply_in_top_k",
-      [&] { return BNNSDirectApplyInTopK(k, axis, 1, &in.desc, 0, &t.desc, 0, &out.desc, 0, nullptr); });
+  unlocked("apply_in_top_k",
+           [&] { return BNNSDirectApplyInTopK(k, axis, 1, &in.desc, 0, &t.desc, 0, &out.desc, 0, nullptr); });
 }
 
 void matmul(Handle a, bool at, Handle b, bool bt, Handle y, float alpha) {
   constexpr auto where = "apply_matrix_multiplication";
   In x(a, where, "input_a"), z(b, where, "input_b");
   Out out(y, where, "output");
-  run(where, [&] { return BNNSMatMul(at, bt, alpha, &x.desc, &z.desc, &out.desc, nullptr, nullptr); });
+  unlocked(where, [&] { return BNNSMatMul(at, bt, alpha, &x.desc, &z.desc, &out.desc, nullptr, nullptr); });
 }
 
 std::optional<std::size_t> matmul_workspace(Handle a, bool at, Handle b, bool bt, Handle y, float alpha) {
@@ -90,13 +80,13 @@ std::optional<std::size_t> matmul_workspace(Handle a, bool at, Handle b, bool bt
 void clip(float low, float high, Handle x, Handle y) {
   In in(x, "clip", "input");
   Out out(y, "clip", "output");
-  run("clip", [&] { return BNNSClipByValue(&out.desc, &in.desc, low, high); });
+  unlocked("clip", [&] { return BNNSClipByValue(&out.desc, &in.desc, low, high); });
 }
 
 void clip_norm(float most, Handle x, Handle y, std::uint32_t axes) {
   In in(x, "clip_by_norm", "input");
   Out out(y, "clip_by_norm", "output");
-  run("clip_by_norm", [&] { return BNNSClipByNorm(&out.desc, &in.desc, most, axes); });
+  unlocked("clip_by_norm", [&] { return BNNSClipByNorm(&out.desc, &in.desc, most, axes); });
 }
 
 void clip_global(float most, const std::vector<nb::object>& x, const std::vector<nb::object>& y, float norm) {
@@ -113,13 +103,13 @@ void clip_global(float most, const std::vector<nb::object>& x, const std::vector
     in.emplace_back(x[i], where, "inputs"), out.emplace_back(y[i], where, "outputs");
     source.push_back(&in[i].desc), target.push_back(&out[i].desc);
   }
-  run(where, [&] { return BNNSClipByGlobalNorm(target.data(), source.data(), x.size(), most, norm); });
+  unlocked(where, [&] { return BNNSClipByGlobalNorm(target.data(), source.data(), x.size(), most, norm); });
 }
 
 void norm(Handle x, Handle y, std::uint32_t axes) {
   In in(x, "compute_norm", "input");
   Out out(y, "compute_norm", "output");
-  run("compute_norm", [&] { return BNNSComputeNorm(&out.desc, &in.desc, BNNSL2Norm, axes); });
+  unlocked("compute_norm", [&] { return BNNSComputeNorm(&out.desc, &in.desc, BNNSL2Norm, axes); });
 }
 
 void norm_backward(Handle x, Handle y, Handle dy, Handle dx, std::uint32_t axes) {
@@ -131,46 +121,48 @@ void norm_backward(Handle x, Handle y, Handle dy, Handle dx, std::uint32_t axes)
   // The C call knows input and output by their data alone: they are of the shapes of their gradients.
   bind(dx, Expected(in.desc, ax), 0, true, false, where, "generating_input_gradient");
   bind(dy, Expected(out.desc, ay), 0, false, false, where, "output_gradient");
-  run(where,
-      [&] { return BNNSComputeNormBackward(in.desc.data, &gx.desc, out.desc.data, &gy.desc, BNNSL2Norm, axes); });
+  unlocked(where,
+           [&] { return BNNSComputeNormBackward(in.desc.data, &gx.desc, out.desc.data, &gy.desc, BNNSL2Norm, axes); });
 }
 
 void compare(Handle a, Handle b, std::uint32_t relation, Handle y) {
   In x(a, "compare", "first"), z(b, "compare", "second");
   Out out(y, "compare", "output");
-  run("compare",
-      [&] { return BNNSCompareTensor(&x.desc, &z.desc, static_cast<BNNSRelationalOperator>(relation), &out.desc); });
+  unlocked("compare", [&] {
+    return BNNSCompareTensor(&x.desc, &z.desc, static_cast<BNNSRelationalOperator>(relation), &out.desc);
+  });
 }
 
 template <class Call>
 void one_to_one(const char* where, Handle x, Handle y, Call&& call) {
   In in(x, where, "input");
   Out out(y, where, "output");
-  run(where, [&] { return call(&in.desc, &out.desc); });
+  unlocked(where, [&] { return call(&in.desc, &out.desc); });
 }
 
 void gather(Handle x, Handle at, Handle y, std::size_t axis) {
   In in(x, "gather", "input"), i(at, "gather", "indices");
   Out out(y, "gather", "output");
-  run("gather", [&] { return BNNSGather(axis, &in.desc, &i.desc, &out.desc, nullptr); });
+  unlocked("gather", [&] { return BNNSGather(axis, &in.desc, &i.desc, &out.desc, nullptr); });
 }
 void gather_nd(Handle x, Handle at, Handle y) {
   In in(x, "gather_nd", "input"), i(at, "gather_nd", "indices");
   Out out(y, "gather_nd", "output");
-  run("gather_nd", [&] { return BNNSGatherND(&in.desc, &i.desc, &out.desc, nullptr); });
+  unlocked("gather_nd", [&] { return BNNSGatherND(&in.desc, &i.desc, &out.desc, nullptr); });
 }
 void scatter(Handle x, Handle at, Handle y, std::size_t axis, std::uint32_t function) {
   In in(x, "scatter", "input"), i(at, "scatter", "indices");
   Out out(y, "scatter", "output");
-  run("scatter", [&] {
+  unlocked("scatter", [&] {
     return BNNSScatter(axis, static_cast<BNNSReduceFunction>(function), &in.desc, &i.desc, &out.desc, nullptr);
   });
 }
 void scatter_nd(Handle x, Handle at, Handle y, std::uint32_t function) {
   In in(x, "scatter_nd", "input"), i(at, "scatter_nd", "indices");
   Out out(y, "scatter_nd", "output");
-  run("scatter_nd",
-      [&] { return BNNSScatterND(static_cast<BNNSReduceFunction>(function), &in.desc, &i.desc, &out.desc, nullptr); });
+  unlocked("scatter_nd", [&] {
+    return BNNSScatterND(static_cast<BNNSReduceFunction>(function), &in.desc, &i.desc, &out.desc, nullptr);
+  });
 }
 
 void quantize(std::uint32_t function, Handle x, Handle y, std::size_t axes, Handle scale, Handle bias) {
@@ -180,7 +172,7 @@ void quantize(std::uint32_t function, Handle x, Handle y, std::size_t axes, Hand
   BNNSLayerParametersQuantization p{};
   p.function = static_cast<BNNSQuantizerFunction>(function), p.axis_mask = axes;
   p.i_desc = in.desc, p.o_desc = out.desc, p.scale = s.desc, p.bias = b.desc;
-  run(where, [&] { return BNNSDirectApplyQuantizer(&p, nullptr, 1, 0, 0); });
+  unlocked(where, [&] { return BNNSDirectApplyQuantizer(&p, nullptr, 1, 0, 0); });
 }
 
 BNNSLayerParametersCropResize crop_parameters(bool normalized, float scale, float outside, std::uint32_t sampling,
@@ -197,7 +189,7 @@ void crop_resize(bool normalized, float scale, float outside, std::uint32_t samp
   const auto p = crop_parameters(normalized, scale, outside, sampling, boxes);
   In in(x, where, backward ? "output_gradient" : "input"), r(roi, where, "region_of_interest");
   Out out(y, where, backward ? "generating_input_gradient" : "output");
-  run(where, [&] {
+  unlocked(where, [&] {
     return backward ? BNNSCropResizeBackward(&p, &out.desc, &r.desc, &in.desc, nullptr)
                     : BNNSCropResize(&p, &in.desc, &r.desc, &out.desc, nullptr);
   });

@@ -141,21 +141,19 @@ void apply(Fused& f, std::size_t n, const std::vector<nb::object>& x, Handle y, 
   const BNNSFilter filter = f.live("apply");
   const char* where = f.name.c_str();
   if (x.size() != f.inputs) refuse(where, std::to_string(x.size()) + " inputs, expected " + std::to_string(f.inputs));
+  Bound bound[3];
   const void* data[3];
   std::size_t stride[3];
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const Bound b = bind(x[i], f.input[i], f.shared[i] ? 0 : n, kRead, kNeeded, where, "input");
-    data[i] = b.data, stride[i] = b.stride;
+    bound[i] = bind(x[i], f.input[i], f.shared[i] ? kWhole : n, kRead, kNeeded, where, "input");
+    data[i] = bound[i].data, stride[i] = bound[i].stride;
   }
   const Bound out = bind(y, f.output, n, kWritten, kNeeded, where, "output");
-  int status = 0;
-  {
-    nb::gil_scoped_release unlocked;
-    status = x.size() == 1 ? BNNSFusedFilterApplyBatch(filter, n, data[0], stride[0], out.data, out.stride, training)
-                           : BNNSFusedFilterApplyMultiInputBatch(filter, n, x.size(), data, stride, out.data,
-                                                                 out.stride, training);
-  }
-  check(status, where);
+  unlocked(where, [&] {
+    return x.size() == 1
+               ? BNNSFusedFilterApplyBatch(filter, n, data[0], stride[0], out.data, out.stride, training)
+               : BNNSFusedFilterApplyMultiInputBatch(filter, n, x.size(), data, stride, out.data, out.stride, training);
+  });
 }
 
 void apply_backward(Fused& f, std::size_t n, const std::vector<nb::object>& x, Handle y, Handle dy,
@@ -167,6 +165,7 @@ void apply_backward(Fused& f, std::size_t n, const std::vector<nb::object>& x, H
   if (!parameters.empty() && parameters.size() != f.parameters) {
     refuse(where, std::to_string(parameters.size()) + " parameter gradients, expected " + std::to_string(f.parameters));
   }
+  Bound bound[3];
   const void* data[3];
   std::size_t stride[3], gradient_stride[3];
   std::vector<Gradient> g, p;
@@ -174,30 +173,27 @@ void apply_backward(Fused& f, std::size_t n, const std::vector<nb::object>& x, H
   Desc *delta[3], *slots[4] = {nullptr, nullptr, nullptr, nullptr};
   bool any = false;
   for (std::size_t i = 0; i < f.inputs; ++i) {
-    const std::size_t batch = f.shared[i] ? 0 : n;
-    const Bound b = bind(x[i], f.input[i], batch, kRead, kOptional, where, "input");
-    data[i] = b.data, stride[i] = b.stride, any = any || b.data;
+    const std::size_t batch = f.shared[i] ? kWhole : n;
+    bound[i] = bind(x[i], f.input[i], batch, kRead, kOptional, where, "input");
+    data[i] = bound[i].data, stride[i] = bound[i].stride, any = any || data[i];
     g.emplace_back(dx[i], f.input[i], batch, kWritten, kOptional, where, "generating_input_gradient");
     delta[i] = g[i].get(), gradient_stride[i] = g[i].stride;
   }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    p.emplace_back(parameters[i], f.parameter[i], 0, kWritten, kOptional, where, "generating_parameter_gradients");
+    p.emplace_back(parameters[i], f.parameter[i], kWhole, kWritten, kOptional, where, "generating_parameter_gradients");
     slots[i] = p[i].get();
   }
   const Bound out = bind(y, f.output, n, kRead, kOptional, where, "output");
   Gradient gy(dy, f.output, n, kRead, kNeeded, where, "output_gradient");
-  int status = 0;
-  {
-    nb::gil_scoped_release unlocked;
-    Desc** list = parameters.empty() ? nullptr : slots;
-    status = f.inputs == 1
-                 ? BNNSFusedFilterApplyBackwardBatch(filter, n, data[0], stride[0], delta[0], gradient_stride[0],
-                                                     out.data, out.stride, gy.get(), gy.stride, list)
-                 : BNNSFusedFilterApplyBackwardMultiInputBatch(filter, n, f.inputs, any ? data : nullptr,
-                                                               any ? stride : nullptr, delta, gradient_stride, out.data,
-                                                               out.stride, gy.get(), gy.stride, list);
-  }
-  check(status, where);
+  Desc** list = parameters.empty() ? nullptr : slots;
+  unlocked(where, [&] {
+    return f.inputs == 1
+               ? BNNSFusedFilterApplyBackwardBatch(filter, n, data[0], stride[0], delta[0], gradient_stride[0],
+                                                   out.data, out.stride, gy.get(), gy.stride, list)
+               : BNNSFusedFilterApplyBackwardMultiInputBatch(filter, n, f.inputs, any ? data : nullptr,
+                                                             any ? stride : nullptr, delta, gradient_stride, out.data,
+                                                             out.stride, gy.get(), gy.stride, list);
+  });
 }
 
 }  // namespace

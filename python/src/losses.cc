@@ -83,10 +83,11 @@ struct Weights {
       refuse(where, std::string("weights are of dtype ") + type_name(a.type) + (a.packed ? "" : " with gaps") +
                         ", expected packed " + type_name(f.input[0].form.type));
     }
-    data = a.data, count = a.count;
+    data = a.data, count = a.count, hold = std::move(made.hold);
   }
   const void* data = nullptr;
   std::size_t count = 0;
+  nb::ndarray<> hold{};
 };
 
 void apply_loss(Loss& f, std::size_t n, Handle x, Handle labels, Handle y, Handle weights, Handle dx) {
@@ -94,16 +95,13 @@ void apply_loss(Loss& f, std::size_t n, Handle x, Handle labels, Handle y, Handl
   constexpr auto where = "LossLayer";
   const Bound in = bind(x, f.input[0], n, kRead, kNeeded, where, "input"),
               l = bind(labels, f.input[0], n, kRead, kNeeded, where, "labels"),
-              out = bind(y, f.output, f.terms > 0 ? n : 0, kWritten, kNeeded, where, "output");
+              out = bind(y, f.output, f.terms > 0 ? n : kWhole, kWritten, kNeeded, where, "output");
   const Weights w(f, weights, where);
   Gradient gx(dx, f.input[0], n, kWritten, kOptional, where, "generating_input_gradient");
-  int status = 0;
-  {
-    nb::gil_scoped_release unlocked;
-    status = BNNSLossFilterApplyBatch(filter, n, in.data, in.stride, l.data, l.stride, w.data, w.count, out.data,
-                                      gx.get(), gx.stride);
-  }
-  check(status, where);
+  unlocked(where, [&] {
+    return BNNSLossFilterApplyBatch(filter, n, in.data, in.stride, l.data, l.stride, w.data, w.count, out.data,
+                                    gx.get(), gx.stride);
+  });
 }
 
 void apply_loss_backward(Loss& f, std::size_t n, Handle x, Handle labels, Handle dy, Handle dx, Handle weights) {
@@ -113,14 +111,11 @@ void apply_loss_backward(Loss& f, std::size_t n, Handle x, Handle labels, Handle
               l = bind(labels, f.input[0], n, kRead, kNeeded, where, "labels");
   const Weights w(f, weights, where);
   Gradient gx(dx, f.input[0], n, kWritten, kNeeded, where, "generating_input_gradient"),
-      gy(dy, f.output, f.terms > 0 ? n : 0, kRead, kNeeded, where, "output_gradient");
-  int status = 0;
-  {
-    nb::gil_scoped_release unlocked;
-    status = BNNSLossFilterApplyBackwardBatch(filter, n, in.data, in.stride, gx.get(), gx.stride, l.data, l.stride,
-                                              w.data, w.count, gy.get(), gy.stride);
-  }
-  check(status, where);
+      gy(dy, f.output, f.terms > 0 ? n : kWhole, kRead, kNeeded, where, "output_gradient");
+  unlocked(where, [&] {
+    return BNNSLossFilterApplyBackwardBatch(filter, n, in.data, in.stride, gx.get(), gx.stride, l.data, l.stride,
+                                            w.data, w.count, gy.get(), gy.stride);
+  });
 }
 
 // One step over lists of arrays. The descriptors are made once, when the optimizer first sees the arrays.
@@ -149,13 +144,10 @@ class Stepper {
     f.clipping_func = static_cast<BNNSOptimizerClippingFunction>(clipping);
     f.clip_gradients_min = low, f.clip_gradients_max = high, f.clip_gradients_max_norm = norm;
     f.clip_gradients_use_norm = use;
-    int status = 0;
-    {
-      nb::gil_scoped_release unlocked;
-      status = BNNSOptimizerStep(static_cast<BNNSOptimizerFunction>(function), &f, w_.size(), wp_.data(), gp_.data(),
-                                 a_.empty() ? nullptr : ap_.data(), nullptr);
-    }
-    check(status, where);
+    unlocked(where, [&] {
+      return BNNSOptimizerStep(static_cast<BNNSOptimizerFunction>(function), &f, w_.size(), wp_.data(), gp_.data(),
+                               a_.empty() ? nullptr : ap_.data(), nullptr);
+    });
   }
 
   void adam(bool decoupled, bool amsgrad, float lr, float beta1, float beta2, float t, float epsilon, float scale,

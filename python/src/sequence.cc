@@ -70,10 +70,11 @@ struct Bytes {
     Array made;
     const Array& a = written ? output_of(object, made, where, "cache") : array_of(object, made, where, "cache");
     if (a.type != BNNSDataTypeUInt8 || !a.packed) refuse(where, "cache is no packed array of uint8");
-    data = a.data, size = a.count;
+    data = a.data, size = a.count, hold = std::move(made.hold);
   }
   void* data = nullptr;
   std::size_t size = 0;
+  nb::ndarray<> hold{};
 };
 
 std::size_t attention_cache(Attention& f, std::size_t n) {
@@ -95,14 +96,11 @@ void attend(Attention& f, std::size_t n, Handle q, Handle k, Handle v, Handle y,
               by = bind(y, f.target[3], n, kWritten, kNeeded, where, "output");
   Masks masks(key_mask, add, n, where);
   Bytes room(cache, kWritten, where);
-  int status = 0;
-  {
-    nb::gil_scoped_release unlocked;
-    status = BNNSApplyMultiheadAttention(filter, n, bq.data, bq.stride, bk.data, bk.stride, masks.key_or_null(),
-                                         masks.stride, bv.data, bv.stride, by.data, by.stride, masks.add_or_null(),
-                                         room.data ? &room.size : nullptr, room.data, nullptr, nullptr);
-  }
-  check(status, where);
+  unlocked(where, [&] {
+    return BNNSApplyMultiheadAttention(filter, n, bq.data, bq.stride, bk.data, bk.stride, masks.key_or_null(),
+                                       masks.stride, bv.data, bv.stride, by.data, by.stride, masks.add_or_null(),
+                                       room.data ? &room.size : nullptr, room.data, nullptr, nullptr);
+  });
 }
 
 void attend_backward(Attention& f, std::size_t n, Handle q, Handle k, Handle v, Handle y, Handle dy,
@@ -116,29 +114,28 @@ void attend_backward(Attention& f, std::size_t n, Handle q, Handle k, Handle v, 
               bv = bind(v, f.target[2], n, kRead, kOptional, where, "value"),
               by = bind(y, f.target[3], n, kRead, kOptional, where, "output");
   BNNSMHAProjectionParameters d[4]{};
+  std::vector<Gradient> kept;
+  const auto take = [&](auto&&... arguments) { return kept.emplace_back(arguments...).desc; };
   for (std::size_t i = 0; i < 4; ++i) {
     const auto& [target, weights, bias] = gradients[i];
     const bool incoming = i == 3;  // the output's gradient is read
-    Gradient t(incoming ? dy : Handle(target), f.target[i], n, incoming ? kRead : kWritten, !incoming, where,
-               kProjection[i]);
-    d[i].target_desc = t.desc;
-    if (t.desc.data) d[i].target_desc.stride[2] = t.stride;  // where the library finds the stride between samples
-    d[i].weights = Gradient(weights, f.weights[i], 0, kWritten, kOptional, where, "weights gradient").desc;
-    d[i].bias = Gradient(bias, f.bias[i], 0, kWritten, kOptional, where, "bias gradient").desc;
+    d[i].target_desc = take(incoming ? dy : Handle(target), f.target[i], n, incoming ? kRead : kWritten, !incoming,
+                            where, kProjection[i]);
+    // where the library finds the stride between samples
+    if (d[i].target_desc.data) d[i].target_desc.stride[2] = kept.back().stride;
+    d[i].weights = take(Handle(weights), f.weights[i], kWhole, kWritten, kOptional, where, "weights gradient");
+    d[i].bias = take(Handle(bias), f.bias[i], kWhole, kWritten, kOptional, where, "bias gradient");
   }
-  Gradient gk(key_row, f.row[0], 0, kWritten, kOptional, where, "key_attention_bias gradient"),
-      gv(value_row, f.row[1], 0, kWritten, kOptional, where, "value_attention_bias gradient");
+  Gradient gk(key_row, f.row[0], kWhole, kWritten, kOptional, where, "key_attention_bias gradient"),
+      gv(value_row, f.row[1], kWhole, kWritten, kOptional, where, "value_attention_bias gradient");
   Masks masks(key_mask, add, n, where);
   Bytes room(cache, kRead, where);
-  int status = 0;
-  {
-    nb::gil_scoped_release unlocked;
-    status = BNNSApplyMultiheadAttentionBackward(filter, n, bq.data, bq.stride, &d[0], bk.data, bk.stride,
-                                                 masks.key_or_null(), masks.stride, &d[1], bv.data, bv.stride, &d[2],
-                                                 masks.add_or_null(), gk.get(), gv.get(), by.data, by.stride, &d[3],
-                                                 room.size, room.data, nullptr, nullptr);
-  }
-  check(status, where);
+  unlocked(where, [&] {
+    return BNNSApplyMultiheadAttentionBackward(filter, n, bq.data, bq.stride, &d[0], bk.data, bk.stride,
+                                               masks.key_or_null(), masks.stride, &d[1], bv.data, bv.stride, &d[2],
+                                               masks.add_or_null(), gk.get(), gv.get(), by.data, by.stride, &d[3],
+                                               room.size, room.data, nullptr, nullptr);
+  });
 }
 
 // An LSTM runs without a filter: the descriptors of its arrays are the layer. A gate is a tuple of input weights,
@@ -160,24 +157,16 @@ class LSTM {
   std::size_t cache_size() const { return BNNSComputeLSTMTrainingCacheCapacity(&layer_); }
   void apply(Handle cache) const {
     Bytes room(cache, kWritten, "LSTMLayer");
-    int status = 0;
-    {
-      nb::gil_scoped_release unlocked;
-      status = BNNSDirectApplyLSTMBatchTrainingCaching(&layer_, nullptr, room.data, room.size);
-    }
-    check(status, "LSTMLayer");
+    unlocked("LSTMLayer",
+             [&] { return BNNSDirectApplyLSTMBatchTrainingCaching(&layer_, nullptr, room.data, room.size); });
   }
   void apply_backward(const Triple& in, const Triple& out, const std::vector<Gate>& gates, Handle cache) const {
     BNNSLayerParametersLSTM delta = layer_;
     std::vector<Array> kept;
     set(delta, kept, in, out, gates, kWritten, kRead, kWritten);
     Bytes room(cache, kRead, "LSTMLayer");
-    int status = 0;
-    {
-      nb::gil_scoped_release unlocked;
-      status = BNNSDirectApplyLSTMBatchBackward(&layer_, &delta, nullptr, room.data, room.size);
-    }
-    check(status, "LSTMLayer");
+    unlocked("LSTMLayer",
+             [&] { return BNNSDirectApplyLSTMBatchBackward(&layer_, &delta, nullptr, room.data, room.size); });
   }
 
  private:

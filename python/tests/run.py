@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Builds the extension against a libbnns that is there, and runs pytest: run.py LIBBNNS.SO CXX FOLDER [pytest arguments]
+"""Builds the extensions against libraries that are there, and runs pytest: run.py LIBBNNS.SO LIBBNNS_MPS.SO CXX FOLDER [pytest arguments]
 
 The interpreter is one that has nanobind, NumPy and pytest: OPENBNNS_PYTHON of the environment, this one, or a virtual
 environment in FOLDER, which is filled with pip. Exits with 77 and says why where none of them can be had.
+
+OPENBNNS_SANITIZE=address,undefined: the libraries are built with these sanitizers, and so are the extensions; their run-time libraries
+are loaded before the interpreter, which has none. Leaks are not counted: the interpreter leaves memory behind of its own.
 """
 
 from __future__ import annotations
@@ -46,8 +49,9 @@ def interpreter(folder: pathlib.Path) -> str:
     return str(own)
 
 
-def build(python: str, library: pathlib.Path, cxx: str, package: pathlib.Path) -> None:
-    """The extension beside a copy of the Python files; objects are kept while their sources are older."""
+def build(python: str, libraries: list[pathlib.Path], cxx: str, package: pathlib.Path, more: list[str],
+          environment: dict[str, str]) -> None:
+    """The extensions beside a copy of the Python files; objects are kept while what they were made from is older."""
     ask = ("import nanobind, sysconfig, os; print(nanobind.include_dir(), os.path.dirname(nanobind.include_dir()), "
            "sysconfig.get_paths()['include'], sysconfig.get_config_var('EXT_SUFFIX'))")
     include, nanobind, headers, suffix = subprocess.check_output([python, "-c", ask], text=True).split()
@@ -57,29 +61,46 @@ def build(python: str, library: pathlib.Path, cxx: str, package: pathlib.Path) -
     objects = package.parent / "objects"
     objects.mkdir(exist_ok=True)
     flags = ["-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-DNDEBUG", "-DNB_COMPACT_ASSERTIONS",
-             f"-I{ROOT}", f"-I{ROOT}/include", f"-I{include}", f"-I{nanobind}/ext/robin_map/include", f"-I{headers}"]
-    sources = sorted((ROOT / "python/src").glob("*.cc")) + [pathlib.Path(nanobind) / "src/nb_combined.cpp"]
-    newest = max(f.stat().st_mtime for f in (ROOT / "python/src").iterdir())
+             f"-I{ROOT}", f"-I{ROOT}/include", f"-I{include}", f"-I{nanobind}/ext/robin_map/include", f"-I{headers}", *more]
+    source = ROOT / "python/src"
+    shared = [source / "error.cc", pathlib.Path(nanobind) / "src/nb_combined.cpp"]
+    modules = {"_core": sorted(set(source.glob("*.cc")) - set(shared)), "_mps": sorted((source / "mps").glob("*.cc"))}
 
-    def compile(source: pathlib.Path) -> pathlib.Path:
-        target = objects / (source.stem + ".o")
-        if not target.exists() or target.stat().st_mtime < newest:
-            subprocess.run([cxx, *flags, "-c", str(source), "-o", str(target)], check=True)
-        return target
+    def target(file: pathlib.Path) -> pathlib.Path:
+        return objects / f"{file.parent.name}_{file.stem}.o"
+
+    def compile(file: pathlib.Path) -> None:
+        made = target(file)
+        try:
+            read = made.with_suffix(".d").read_text().replace("\\\n", " ").split()[1:]
+            if all(os.path.getmtime(f) < made.stat().st_mtime for f in read):
+                return
+        except OSError:
+            pass
+        subprocess.run([cxx, *flags, "-MMD", "-c", str(file), "-o", str(made)], check=True)
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        made = list(pool.map(compile, sources))
-    shutil.copy(library, package / "libbnns.so.0")
-    subprocess.run([cxx, "-shared", "-o", str(package / f"_core{suffix}"), *map(str, made), str(package / "libbnns.so.0"),
-                    "-Wl,-rpath,$ORIGIN"], check=True)
+        list(pool.map(compile, [*shared, *sum(modules.values(), [])]))
+    placed = [pathlib.Path(shutil.copy(library, package / f"{library.name.partition('.so')[0]}.so.0")) for library in libraries]
+    for (name, sources), library in zip(modules.items(), placed):
+        subprocess.run([cxx, "-shared", *more, "-o", str(package / f"{name}{suffix}"), *[str(target(f)) for f in (*sources, *shared)],
+                        str(library), "-Wl,-rpath,$ORIGIN", f"-Wl,-rpath-link,{package}"], check=True)
+        subprocess.run([python, "-m", "nanobind.stubgen", "-q", "-m", f"openbnns.{name}", "-o", str(package / f"{name}.pyi")],
+                       env=environment, check=True)
 
 
 def main() -> int:
-    library, cxx, folder = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
+    libraries, cxx, folder = [pathlib.Path(a).resolve() for a in sys.argv[1:3]], sys.argv[3], pathlib.Path(sys.argv[4]).resolve()
     python = interpreter(folder)
-    build(python, library, cxx, folder / "package/openbnns")
+    sanitizers = os.environ.get("OPENBNNS_SANITIZE", "")
+    more = [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g1"] if sanitizers else []
     environment = dict(os.environ, PYTHONPATH=str(folder / "package"), PYTHONDONTWRITEBYTECODE="1", BNNS_VERBOSE="0")
-    return subprocess.run([python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", str(HERE), *sys.argv[4:]],
+    if sanitizers:
+        found = [subprocess.check_output([cxx, f"-print-file-name={name}"], text=True).strip() for name in ("libasan.so", "libubsan.so", "libstdc++.so")]
+        environment.update(LD_PRELOAD=" ".join(found), ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1",
+                           UBSAN_OPTIONS="print_stacktrace=1")
+    build(python, libraries, cxx, folder / "package/openbnns", more, environment)
+    return subprocess.run([python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", str(HERE), *sys.argv[5:]],
                           env=environment, cwd=folder).returncode
 
 

@@ -10,7 +10,7 @@ from .. import _core
 from .._errors import Error
 from ..layers import ConvolutionLayer, EmbeddingLayer, FullyConnectedLayer, TransposedConvolutionLayer
 from ..types import Pair, identity, pair, use_client_pointer
-from .module import Module, Parameter, UnaryPlan, fan_bound, generator, uniform
+from .module import Module, Parameter, UnaryPlan, fan_bound, generator, positive, uniform
 from .tape import Tensor
 
 
@@ -18,7 +18,7 @@ def check_float(x: Tensor, layer: str) -> str:
     """float32, float16 or bfloat16; the library computes in float32 whatever they are."""
     name = str(x.data.dtype)
     if name not in ("float32", "float16", "bfloat16"):
-        raise Error(f"{layer}: input is of dtype {name}, expected float32, float16 or bfloat16")
+        raise Error(f"{layer}: input is of dtype {name}, expected float32, float16 or bfloat16: use .astype(\"float32\")")
     return name
 
 
@@ -27,6 +27,7 @@ class Linear(Module):
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         super().__init__()
+        positive("Linear", in_features=in_features, out_features=out_features)
         self.in_features, self.out_features = in_features, out_features
         bound = fan_bound(in_features)
         self.weight = uniform((out_features, in_features), bound)
@@ -63,6 +64,8 @@ class Conv2d(Module):
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride = pair(kernel_size, "kernel_size"), pair(stride, "stride")
         self.dilation = pair(dilation, "dilation")
+        positive("Conv2d", in_channels=in_channels, out_channels=out_channels, groups=groups, kernel_size=min(self.kernel_size),
+                 stride=min(self.stride), dilation=min(self.dilation))
         if in_channels % groups or out_channels % groups:
             raise Error(f"Conv2d: groups is {groups}, expected a divisor of {in_channels} and {out_channels}")
         if isinstance(padding, str):
@@ -168,6 +171,8 @@ class ConvTranspose2d(Module):
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride, self.padding = pair(kernel_size), pair(stride), pair(padding)
         self.output_padding, self.dilation = pair(output_padding), pair(dilation)
+        positive("ConvTranspose2d", in_channels=in_channels, out_channels=out_channels, groups=groups,
+                 kernel_size=min(self.kernel_size), stride=min(self.stride), dilation=min(self.dilation))
         if in_channels % groups or out_channels % groups:
             raise Error(f"ConvTranspose2d: groups is {groups}, expected a divisor of {in_channels} and {out_channels}")
         fan = out_channels // groups * self.kernel_size[0] * self.kernel_size[1]
@@ -215,6 +220,7 @@ class Embedding(Module):
 
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None) -> None:
         super().__init__()
+        positive("Embedding", num_embeddings=num_embeddings, embedding_dim=embedding_dim)
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = padding_idx % num_embeddings if padding_idx is not None else None
         data = generator().standard_normal((num_embeddings, embedding_dim)).astype(np.float32)

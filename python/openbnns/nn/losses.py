@@ -14,7 +14,7 @@ from .._errors import Error
 from ..layers import LossLayer
 from ..types import LossFunction, LossReduction
 from . import tape
-from .tape import Gradient, Pass, Plan, Plans, Tensor, as_input
+from .tape import Gradient, Pass, Plan, Plans, Tensor, as_array, as_input
 
 _plans = Plans()
 _plans.LIMIT = 64
@@ -65,7 +65,9 @@ def _loss(name: str, function: LossFunction, x: Any, target: Any, reduction: str
     if str(x.dtype) not in ("float32", "float16", "bfloat16"):
         raise Error(f"{name}: prediction is of dtype {x.dtype}, expected float32, float16 or bfloat16")
     n = x.shape[0] if x.ndim else 1
-    t = target.data if isinstance(target, Tensor) else np.asarray(target)
+    if x.size == 0:
+        raise Error(f"{name}: prediction has shape {x.shape}, expected at least one number")
+    t = target.data if isinstance(target, Tensor) else as_array(target)
     plan = _plans.get((function, reduction, number, x.shape, x.dtype),
                       lambda: _LossPlan(x, n, function, _REDUCTIONS[reduction], number))
     assert isinstance(plan, _LossPlan)
@@ -75,6 +77,8 @@ def _loss(name: str, function: LossFunction, x: Any, target: Any, reduction: str
         if n and (t.min() < 0 or t.max() >= x.shape[1]):
             raise Error(f"{name}: target has classes from {t.min()} to {t.max()}, expected 0 to {x.shape[1] - 1}")
         return plan.run(x, plan.one_hot(t))
+    if t.shape != x.shape and classes and t.ndim < x.ndim:
+        raise Error(f"{name}: target has shape {t.shape} and dtype {t.dtype}, expected integers (N,), or probabilities {x.shape}")
     if t.shape != x.shape:
         raise Error(f"{name}: target has shape {t.shape}, expected {x.shape}")
     return plan.run(x, np.ascontiguousarray(t, x.dtype))

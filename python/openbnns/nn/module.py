@@ -10,9 +10,9 @@ import numpy as np
 from .. import _core
 from .._errors import Error
 from . import tape
-from .tape import Gradient, Pass, Plan, Plans, Tensor, as_input
+from .tape import Gradient, Pass, Plan, Plans, Tensor, as_array, as_input
 
-_generator = np.random.default_rng()
+_generator: "np.random.Generator | None" = None  # made at first use: numpy.random takes a third of the time to import us
 
 
 def seed(value: int) -> None:
@@ -22,6 +22,9 @@ def seed(value: int) -> None:
 
 
 def generator() -> np.random.Generator:
+    global _generator
+    if _generator is None:
+        _generator = np.random.default_rng()
     return _generator
 
 
@@ -29,11 +32,23 @@ class Parameter:
     """Trained numbers: `data` stays where it is in memory, and `grad` is filled by value_and_grad."""
 
     def __init__(self, data: np.ndarray, requires_grad: bool = True) -> None:
-        self.data = np.ascontiguousarray(data, np.float32)
+        self._data = np.ascontiguousarray(data, np.float32)
         self.requires_grad = requires_grad
-        self.array = _core.Array(self.data)
+        self.array = _core.Array(self._data)
         self._gradient: Gradient | None = None
         self._written = 0
+
+    @property
+    def data(self) -> np.ndarray:
+        """The numbers. Assigning copies into them: layers and optimizers know their place in memory."""
+        return self._data
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        given = as_array(value)
+        if given.shape != self._data.shape:
+            raise Error(f"Parameter: data has shape {given.shape}, expected {self._data.shape}")
+        np.copyto(self._data, given, casting="unsafe")
 
     @property
     def grad(self) -> np.ndarray | None:
@@ -90,9 +105,16 @@ class Parameter:
         return made
 
 
+def positive(layer: str, **sizes: int) -> None:
+    """Refuses sizes below 1."""
+    for name, value in sizes.items():
+        if not isinstance(value, (int, np.integer)) or value < 1:
+            raise Error(f"{layer}: {name} is {value!r}, expected a whole number of 1 or more")
+
+
 def uniform(shape: tuple[int, ...], bound: float) -> Parameter:
     """Numbers of [-bound, bound): the first weights that PyTorch draws for most layers."""
-    return Parameter(_generator.uniform(-bound, bound, shape).astype(np.float32))
+    return Parameter(generator().uniform(-bound, bound, shape).astype(np.float32))
 
 
 def fan_bound(fan_in: int) -> float:
@@ -106,6 +128,15 @@ class Module:
 
     def __init__(self) -> None:
         self._plans = Plans()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_") and name != "training":  # plans hold what a module was when they were made
+            known = self.__dict__.get(name)
+            if isinstance(known, Parameter) and not (value is None or isinstance(value, Parameter)):
+                raise Error(f"{type(self).__name__}: {name} is {type(value).__name__}, expected a Parameter; numbers go to {name}.data")
+            if "_plans" in self.__dict__:
+                self._plans.clear()
+        object.__setattr__(self, name, value)
 
     def forward(self, *args: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no forward")
@@ -132,6 +163,17 @@ class Module:
         yield self
         for _, child in self.children():
             yield from child.modules()
+
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, "Module"]]:
+        """All modules by name, this one first as ""."""
+        yield prefix, self
+        for name, child in self.children():
+            yield from child.named_modules(f"{prefix}.{name}" if prefix else name)
+
+    def zero_grad(self) -> None:
+        """Zeroes the gradients. value_and_grad overwrites them, so that training needs no call of it."""
+        for p in self.parameters():
+            p.gradient.data.fill(0)
 
     def _items(self, kind: type, prefix: str) -> Iterator[tuple[str, Any]]:
         for name, value in vars(self).items():
@@ -177,7 +219,7 @@ class Module:
             raise Error(f"load_state_dict: state is without {missing} and has unknown {unknown}, expected the names of the model")
         ready = []
         for name in mine.keys() & state.keys():
-            value = np.asarray(state[name])
+            value = as_array(state[name])
             if value.shape != mine[name].shape:
                 raise Error(f"load_state_dict: {name} has shape {value.shape}, expected {mine[name].shape}")
             ready.append((mine[name], value))

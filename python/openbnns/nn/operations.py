@@ -72,6 +72,7 @@ def divide(a: Tensor, b: Any) -> Tensor:
 
 class _Affine(Plan):
     def __init__(self, x: Tensor, alpha: float, beta: float) -> None:
+        self.n = 1 if x.size else 0
         spec = _core.Array((max(1, x.size),), str(x.dtype))
         self.filter = ActivationLayer(function=ActivationFunction("linear_with_bias", alpha, beta), input=spec, output=spec)
         self.out = Tensor(np.empty_like(x.data))
@@ -79,11 +80,11 @@ class _Affine(Plan):
     def run(self, x: Tensor) -> Tensor:
         self.x = x
         x.uses += 1
-        self.filter.apply(1, x.array, self.out.array)
+        self.filter.apply(self.n, x.array, self.out.array)
         return self.out.fresh(x.needs)
 
     def backward(self) -> None:
-        self.filter.apply_backward(1, self.x.array, self.out.array, self.out.grad, self.x.target())
+        self.filter.apply_backward(self.n, self.x.array, self.out.array, self.out.grad, self.x.target())
 
 
 def _affine(x: Tensor, alpha: float, beta: float) -> Tensor:
@@ -173,6 +174,13 @@ def mean(x: Tensor, axis: Any = None) -> Tensor:
         t.add_gradient(np.broadcast_to(shaped, t.shape) * np.asarray(dy.size / t.size, t.dtype))
 
     return _plans.get("numpy", _Numpy).run(x, lambda a: np.asarray(a.mean(axis=axis, dtype=a.dtype)), back)
+
+
+def total(x: Tensor, axis: Any = None) -> Tensor:
+    def back(t: Tensor, dy: np.ndarray) -> None:
+        t.add_gradient(np.broadcast_to(dy if axis is None else np.expand_dims(dy, axis), t.shape))
+
+    return _plans.get("numpy", _Numpy).run(x, lambda a: np.asarray(a.sum(axis=axis, dtype=a.dtype)), back)
 
 
 class _Concatenate(Plan):

@@ -224,7 +224,7 @@ class Dropout(Module):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.p == 0:
             return x
-        plan = self._plans.get((x.data.shape, x.data.dtype), lambda: _Elementwise(1, np.empty_like(x.data)))
+        plan = self._plans.get((x.data.shape, x.data.dtype), lambda: _Elementwise(1 if x.size else 0, np.empty_like(x.data)))
         # A filter for each call: its mask follows from the number of the call alone, so that a resumed run draws the same.
         spec = _core.Array((max(1, x.size),), check_float(x, "Dropout"))
         plan.use(DropoutLayer(input=spec, output=spec, rate=self.p, seed=self.draw()))  # type: ignore[attr-defined]
@@ -276,8 +276,9 @@ class Sequential(Module):
     def __len__(self) -> int:
         return len(self._list)
 
-    def __getitem__(self, index: int) -> Module:
-        return self._list[index]
+    def __getitem__(self, index: Any) -> Any:
+        """A module, or for a slice a Sequential of the same modules."""
+        return Sequential(*self._list[index]) if isinstance(index, slice) else self._list[index]
 
     def __iter__(self) -> Iterator[Module]:
         return iter(self._list)
@@ -288,11 +289,11 @@ class Sequential(Module):
         while i < len(modules):
             module = modules[i]
             if type(module) in (Conv2d, Linear) and i + 1 < len(modules) and type(modules[i + 1]) in _FUSED:
-                module._activation = modules[i + 1].function  # type: ignore[attr-defined]
+                module._activation = modules[i + 1].function
                 try:
                     x = module.forward(x)
                 finally:
-                    module._activation = identity  # type: ignore[attr-defined]
+                    module._activation = identity
                 i += 2
             else:
                 x = module.forward(x)

@@ -163,6 +163,9 @@ class Tensor:
     def mean(self, axis: Any = None) -> "Tensor":
         return _operations.mean(self, axis)
 
+    def sum(self, axis: Any = None) -> "Tensor":
+        return _operations.total(self, axis)
+
 
 class Plan:
     """One call of a layer for one shape of input: its filter, its output, and how the gradient goes back."""
@@ -247,11 +250,11 @@ class Plans:
         return Plans()
 
 
-def as_input(value: Any, what: str = "input") -> Tensor:
+def as_input(value: Any) -> Tensor:
     """A Tensor of a user's array, without a copy where it is packed float32, integers or half floats."""
     if isinstance(value, Tensor):
         return value
-    array = value if isinstance(value, np.ndarray) else _to_numpy(value)
+    array = as_array(value)
     if array.dtype == np.float64:
         array = array.astype(np.float32)
     if not array.flags.c_contiguous:
@@ -259,14 +262,28 @@ def as_input(value: Any, what: str = "input") -> Tensor:
     return Tensor(array)
 
 
-def _to_numpy(value: Any) -> np.ndarray:
+def as_array(value: Any) -> np.ndarray:
+    """NumPy's view of an array of any library; of PyTorch's also those with a gradient, and bfloat16 as float32."""
+    if isinstance(value, np.ndarray):
+        return value
+    if hasattr(value, "detach"):
+        value = value.detach()
+        if str(value.dtype) == "torch.bfloat16":
+            value = value.float()
     if hasattr(value, "__dlpack__"):
         return np.from_dlpack(value)
     return np.asarray(value)
 
 
 def wrap(values: Sequence[Any]) -> list[Any]:
-    return [as_input(v) if isinstance(v, np.ndarray) or hasattr(v, "__dlpack__") else v for v in values]
+    """Arrays, and lists of numbers, as Tensors; everything else as it is."""
+    return [as_input(v) if isinstance(v, np.ndarray) or hasattr(v, "__dlpack__") or _numbers(v) else v for v in values]
+
+
+def _numbers(value: Any) -> bool:
+    while isinstance(value, list) and value:
+        value = value[0]
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 from . import operations as _operations  # noqa: E402  (operations use what is defined above)
