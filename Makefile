@@ -5,7 +5,7 @@ JOBS   ?= $(shell nproc)
 
 PYTHON ?= python3
 
-.PHONY: demo test bench python wheel install uninstall docs format clean setup
+.PHONY: demo test bench python wheel swift swift-test install uninstall docs format clean setup
 
 setup:
 	@scripts/setup
@@ -24,20 +24,30 @@ test: setup
 
 # Ours beside oneDNN and PyTorch: one table, build/bench.json, build/plots. QUICK=1 ends within 5 minutes.
 # Options of bench/bench.py: make bench ARGS="--filter conv --threads 1"
+# SHAPES=random SEED=1: layers drawn by seed; CASE="...": one of the lines that it prints.
 bench: setup
 	@scripts/setup --bench
 	@scripts/setup-peers
 	@cmake --preset release -DBNNS_TESTS=OFF
 	@cmake --build --preset release -j $(JOBS)
-	@scripts/bench build/release $(if $(QUICK),--quick) $(ARGS)
+	@scripts/bench build/release $(if $(QUICK),--quick) $(if $(SHAPES),--shapes $(SHAPES)) \
+	  $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case "$(CASE)") $(ARGS)
 
 # The Python package, into the environment of $(PYTHON): make python PYTHON=venv/bin/python
 python: setup
 	@$(PYTHON) -m pip install .
 
-# A wheel in build/wheel. For other machines: auditwheel repair build/wheel/*.whl
+# A wheel for other machines in build/wheel: Python 3.10 and later.
 wheel: setup
-	@$(PYTHON) -m pip wheel . --no-deps -w build/wheel
+	@scripts/python-wheel $(PYTHON)
+
+# The Swift overlay (docs/swift.md): the module Accelerate, its library and the programs of examples/swift, in build/swift.
+# Where the machine has no Swift, root builds them in a Debian 13 made for that.
+swift: setup
+	@scripts/swift build
+
+swift-test: setup
+	@scripts/swift test
 
 install: setup
 	@cmake --preset release -DBNNS_BENCH=OFF -DBNNS_TESTS=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX)

@@ -8,8 +8,10 @@ if(PROJECT_IS_TOP_LEVEL)
     set(CMAKE_BUILD_TYPE Release)
   endif()
   find_program(BNNS_CCACHE ccache)
-  if(BNNS_CCACHE AND BNNS_PCH)   # else it does not cache what a precompiled header is used for
-    set(BNNS_CCACHE ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${BNNS_CCACHE})
+  if(BNNS_CCACHE)
+    # Another clone's objects serve too. The sloppiness is what it needs to cache the use of a precompiled header.
+    set(BNNS_CCACHE ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${BNNS_CCACHE})
   endif()
 endif()
 
@@ -134,6 +136,22 @@ function(bnns_add_public_library name objects exports)
                                                $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endfunction()
 
+# bnns_share_test_headers(name): the test takes <gtest/gtest.h>, half of the time to compile one, from a precompiled header.
+# Its first caller makes it; all of them have the same flags. Headers of ours are not in it.
+function(bnns_share_test_headers name)
+  if(NOT TARGET bnns_test_headers)
+    # A program, as tests are: -fPIE counts.
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "int main() {}\n")
+    add_executable(bnns_test_headers ${PROJECT_BINARY_DIR}/test_headers.cc)
+    set_target_properties(bnns_test_headers PROPERTIES BNNS_TEST ON)
+    target_link_libraries(bnns_test_headers PRIVATE bnns_flags bnns_simd_flags bnns_test_support GTest::gtest Threads::Threads)
+    target_precompile_headers(bnns_test_headers PRIVATE <gtest/gtest.h> <algorithm> <cmath> <functional>)
+  endif()
+  target_precompile_headers(${name} REUSE_FROM bnns_test_headers)
+endfunction()
+
+set(BNNS_TEST_FLAGS "" CACHE STRING "Compile flags of the tests alone, after those of the build type")
+
 # bnns_add_test(source [library]): one GoogleTest binary per file, linked with the objects of a library (libbnns's unless
 # another is named) so that it sees internals. Tests are refused on purpose; BNNS_VERBOSE=0 keeps that out of their output.
 function(bnns_add_test source)
@@ -143,6 +161,10 @@ function(bnns_add_test source)
   add_executable(${name} ${source})
   set_target_properties(${name} PROPERTIES BNNS_TEST ON)
   target_link_libraries(${name} PRIVATE ${library} bnns_test_support GTest::gtest GTest::gtest_main)
+  bnns_share_test_headers(${name})
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  if(name MATCHES "_implementations_test$")
+    set_tests_properties(${name} PROPERTIES COST 100)   # the longest begin first: no core waits for one of them at the end
+  endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "BNNS_VERBOSE=0;BNNS_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 endfunction()
