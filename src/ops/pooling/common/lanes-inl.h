@@ -117,6 +117,16 @@ HWY_INLINE VLane LoadLanes(const float* p, int64_t n, VLane other) {
   return hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(n)), LoadPartial(d, p, static_cast<size_t>(n)), other);
 }
 
+// Whether all pixels of some rows are 0, which subnormal numbers count as: then norms are, too.
+inline bool AllZero(const float* row, int64_t pitch, int64_t rows, int64_t columns) {
+  const DLane d;
+  VLane bits = hn::Zero(d);
+  for (; rows > 0; --rows, row += pitch) {
+    for (int64_t c = 0; c < columns; c += kLanes) bits = hn::Or(bits, LoadLanes(row + c, columns - c, hn::Zero(d)));
+  }
+  return hn::AllTrue(d, hn::Eq(hn::Abs(bits), hn::Zero(d)));
+}
+
 // Two vectors straight to memory; by non-temporal stores where that is a whole line, or two.
 template <bool kStream>
 HWY_INLINE void PutWhole(VLane low, VLane high, float* to) {

@@ -185,16 +185,6 @@ HWY_NOINLINE void DoAgain(const WindowBlock& block, Span rows) {
   }
 }
 
-// Whether all pixels of some rows are 0: then norms are, too.
-bool AllZero(const float* row, int64_t pitch, int64_t rows, int64_t columns) {
-  const D d;
-  V bits = hn::Zero(d);
-  for (; rows > 0; --rows, row += pitch) {
-    for (int64_t c = 0; c < columns; c += kLanes) bits = hn::Or(bits, LoadLanes(row + c, columns - c, hn::Zero(d)));
-  }
-  return hn::AllTrue(d, hn::Eq(hn::Abs(bits), hn::Zero(d)));
-}
-
 // Norms of some rows of windows are not in the safe range. Where all pixels are 0, they are right.
 HWY_NOINLINE void NormsAgain(const WindowBlock& block, Span rows) {
   const PoolingAxis& axis = block.geometry->y;

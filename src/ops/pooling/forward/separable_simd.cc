@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "src/ops/pooling/common/kernels.h"
+#include "src/ops/pooling/forward/separable.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/ops/pooling/forward/separable_simd.cc"
 #include <hwy/foreach_target.h>
@@ -20,27 +21,6 @@
 
 #include "src/ops/pooling/common/lanes-inl.h"
 #include "src/simd/dispatch.h"
-
-#ifndef BNNS_OPS_POOLING_SEPARABLE_PLAN
-#define BNNS_OPS_POOLING_SEPARABLE_PLAN
-namespace bnns {
-
-constexpr int64_t kSpanFloats = 512;    // pixels under the windows of a chunk
-constexpr int64_t kPhaseFloats = 1024;  // the same taken apart
-constexpr int64_t kMostStride = 256, kVectorFloats = 16;
-constexpr int64_t kMostGap = 40;  // more pixels between windows cost more than one window after the other
-
-// Windows that are done at once; 0 where they do not fit.
-inline int64_t separable_chunk(const PoolingAxis& x) {
-  if (x.reach() >= kSpanFloats || x.stride > std::min(x.reach() + kMostGap, kMostStride)) return 0;
-  int64_t n = (kSpanFloats - x.reach() - 1) / x.stride + 1;
-  const int64_t phases = x.stride == 1 ? 0 : x.stride <= 4 ? x.stride : std::min(x.stride, x.kernel);
-  if (phases) n = std::min(n, kPhaseFloats / phases - x.reach() / x.stride - 2 * kVectorFloats);
-  return n >= x.out ? x.out : std::max<int64_t>(n, 0) / kVectorFloats * kVectorFloats;
-}
-
-}  // namespace bnns
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::HWY_NAMESPACE {
@@ -90,6 +70,7 @@ class Separable {
   int64_t pitch_, phases_ = 0;
   bool counts_differ_ = false;
   V check_;
+  const float* from_;               // of a row of windows: the first real pixel of its first tap
   int16_t slot_[kMostStride];       // which phase has the columns of a remainder, or -1
   int16_t remainder_[kMostStride];  // of a phase
   int32_t tap_[kSpanFloats];        // where a tap's columns begin
@@ -138,6 +119,7 @@ void Separable<kFold>::Prepare() {
 template <PoolingFold kFold>
 void Separable<kFold>::Down(const float* from, Span taps) {
   const D d;
+  from_ = from;
   const V neutral = Neutral();
   const int64_t step = g_.y.dilation * block_.source.row;
   const int32_t key_step = static_cast<int32_t>(g_.tap_offset(0, 1));
@@ -224,6 +206,11 @@ HWY_INLINE void Separable<kFold>::Again(int64_t wy, int64_t i, V folded) {
                       : hn::And(hn::Ge(folded, hn::Set(d, kNormLow)), hn::Le(folded, hn::Set(d, kNormHigh)));
   const M again = hn::AndNot(good, needed);
   if (HWY_LIKELY(hn::AllFalse(d, again))) return;
+  if constexpr (kFold == PoolingFold::norm) {
+    const int64_t begin = std::clamp<int64_t>(i * x_.stride - left_, 0, real_);
+    const int64_t end = std::clamp<int64_t>((i + kLanes - 1) * x_.stride + x_.reach() + 1 - left_, begin, real_);
+    if (AllZero(from_ + begin, g_.y.dilation * block_.source.row, g_.y.taps(wy).size(), end - begin)) return;
+  }
   uint8_t lanes[8];
   hn::StoreMaskBits(d, again, lanes);
   const int64_t at = (wy - block_.rows.begin) * block_.pitch + columns_.begin - block_.columns.begin + i;

@@ -59,6 +59,7 @@ HWY_INLINE Maximum FindMaximum(const Planes& x, const void* plane, int64_t width
 // Squares out of the safe range: exact products in double.
 HWY_NOINLINE double ExactSquares(const float* run, int64_t n) {
   double sum = 0;
+  if (AllZero(run, n, 1, n)) return sum;
   for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(run[i]) * static_cast<double>(run[i]);
   return sum;
 }
