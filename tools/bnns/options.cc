@@ -167,7 +167,7 @@ bool Options::parse(const std::vector<std::string>& arguments) {
 std::string Options::help(bool narrow) const {
   std::string text = about_ + "\nUsage: bnns " + name_ + " " + usage_ + "\n\n";
   for (const Option& each : words_) text += help_line(each.name, each.meaning, narrow);
-  text += (words_.empty() ? "" : "\n") + std::string("Options:\n") +
+  text += std::string(words_.empty() ? "" : "\n") + "Options:\n" +
           help_line("-h,--help", "Print this help message and exit", narrow);
   for (const Option& each : options_) {
     const std::string shown = each.shown.empty() ? "" : " [" + each.shown + "]";
