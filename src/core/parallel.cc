@@ -50,6 +50,12 @@ inline void cpu_relax() {
 #endif
 }
 
+// A turn of a loop that waits for another thread. Where a thread waits for this CPU, perhaps the very one that is
+// awaited, it gets it soon: sched_yield takes a third of a microsecond when nobody does.
+inline void wait_a_turn(int turn) {
+  turn % 64 == 63 ? static_cast<void>(sched_yield()) : cpu_relax();
+}
+
 bool start_thread(pthread_t* thread, void* (*body)(void*), void* argument) noexcept {
   const BlockedSignals blocked;
   return pthread_create(thread, nullptr, body, argument) == 0;
@@ -90,8 +96,10 @@ struct alignas(64) Share {
   size_t end = 0;
 };
 
-// Each worker has a ticket of its own. The caller raises the tickets of the workers it wants and waits until all of
-// these are done, so job_ never changes under a worker that reads it, and workers that are not wanted stay asleep.
+// Nobody waits for a thread that has not come: the caller offers the call to the workers it wants, one word each,
+// works, and withdraws the offer from those that were still asleep or waiting for a CPU when the last task was taken.
+// So a short loop is never longer than on one thread by more than the offers, and job_ does not change under a worker
+// that reads it.
 class Pool {
  public:
   // Runs the job with up to `threads` threads, or returns false when another caller owns the workers.
@@ -105,12 +113,9 @@ class Pool {
       shares_[i].next.store(share.begin, std::memory_order_relaxed);
       shares_[i].end = share.end;
     }
-    running_.store(helpers, std::memory_order_relaxed);
-    call(helpers);
+    offer(helpers);
     work(0);
-    for (int spin = 0; running_.load(std::memory_order_acquire) != 0; ++spin) {
-      spin < kSpins ? cpu_relax() : static_cast<void>(sched_yield());
-    }
+    for (size_t i = 0; i < helpers; ++i) await(workers_[i]);
     busy_.store(false, std::memory_order_release);
     return true;
   }
@@ -121,14 +126,15 @@ class Pool {
   bool stop() noexcept {
     if (busy_.exchange(true, std::memory_order_acquire)) return false;
     stopping_.store(true, std::memory_order_relaxed);
-    call(worker_count_);
+    offer(worker_count_);
     for (size_t i = 0; i < worker_count_; ++i) pthread_join(workers_[i].thread, nullptr);
     return true;
   }
 
  private:
+  enum Part : uint32_t { none, offered, taken };  // a worker's, in the present call
   struct Worker {
-    alignas(64) std::atomic<uint32_t> ticket{0};
+    alignas(64) std::atomic<uint32_t> part{none};
     std::atomic<bool> asleep{false};
     Placement placement;
     pthread_t thread;
@@ -137,16 +143,32 @@ class Pool {
 
   // Some 80 to 150 microseconds: what waking a thread costs, and more than the gap between two parallel loops of a
   // training step.
-  static constexpr int kSpins = 4000;
+  static constexpr int kTurns = 4000;
+  // With so few helpers the scheduler's choice of a CPU decides whether there is a second thread at all; it finds room
+  // for some of many, and each placement is a system call.
+  static constexpr size_t kPlacedHelpers = 3;
 
-  // All tickets first: workers that spin begin before the first system call.
-  void call(size_t helpers) noexcept {
-    for (size_t i = 0; i < helpers; ++i) workers_[i].ticket.fetch_add(1, std::memory_order_seq_cst);
+  static uint32_t bit(size_t slot) noexcept { return uint32_t{1} << slot % 32; }
+
+  // All words first: workers that spin begin before the system call, and one call wakes all those that sleep.
+  void offer(size_t helpers) noexcept {
+    for (size_t i = 0; i < helpers; ++i) workers_[i].part.store(offered, std::memory_order_release);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    uint32_t sleepers = 0;
     for (size_t i = 0; i < helpers; ++i) {
-      if (!workers_[i].asleep.load(std::memory_order_seq_cst)) continue;
-      workers_[i].placement.keep_away_from_caller(workers_[i].thread);
-      futex_wake(&workers_[i].ticket);
+      if (!workers_[i].asleep.load(std::memory_order_relaxed)) continue;
+      if (helpers <= kPlacedHelpers) workers_[i].placement.keep_away_from_caller(workers_[i].thread);
+      sleepers |= bit(i);
     }
+    if (sleepers == 0) return;
+    wakes_.fetch_add(1, std::memory_order_seq_cst);
+    futex_wake_those(&wakes_, sleepers);
+  }
+
+  void await(Worker& worker) noexcept {
+    uint32_t part = worker.part.load(std::memory_order_acquire);
+    if (part == offered && worker.part.compare_exchange_strong(part, none, std::memory_order_acquire)) return;
+    for (int turn = 0; worker.part.load(std::memory_order_acquire) == taken; ++turn) wait_a_turn(turn);
   }
 
   // First the thread's own share, then what others have left of theirs: cores are not equally fast. A share is looked
@@ -183,22 +205,31 @@ class Pool {
   void loop(size_t slot) noexcept {
     const FloatMode mode;  // as in guarded(): the same bits, whoever runs a task
     Worker& self = workers_[slot];
-    for (uint32_t seen = 0;; ++seen) {
-      for (int spin = 0; self.ticket.load(std::memory_order_acquire) == seen && spin < kSpins; ++spin) cpu_relax();
-      while (self.ticket.load(std::memory_order_acquire) == seen) {
+    for (;;) {
+      for (int turn = 0; self.part.load(std::memory_order_acquire) != offered; ++turn) {
+        if (turn < kTurns) {
+          wait_a_turn(turn);
+          continue;
+        }
+        // The caller offers and then looks who sleeps; here it is the other way round, so one of the two sees the
+        // other.
         self.asleep.store(true, std::memory_order_seq_cst);
-        if (self.ticket.load(std::memory_order_seq_cst) == seen) futex_wait(&self.ticket, seen);
+        const uint32_t wakes = wakes_.load(std::memory_order_seq_cst);
+        if (self.part.load(std::memory_order_seq_cst) != offered) futex_wait_as(&wakes_, wakes, bit(slot));
         self.asleep.store(false, std::memory_order_relaxed);
+        turn = 0;
       }
+      uint32_t part = offered;
+      if (!self.part.compare_exchange_strong(part, taken, std::memory_order_acquire)) continue;
       if (stopping_.load(std::memory_order_relaxed)) return;
       work(slot + 1);
-      running_.fetch_sub(1, std::memory_order_release);
+      self.part.store(none, std::memory_order_release);
     }
   }
 
   const uint32_t generation_ = fork_generation();
   std::atomic<bool> busy_{false}, stopping_{false};
-  alignas(64) std::atomic<size_t> running_{0};
+  alignas(64) std::atomic<uint32_t> wakes_{0};
   Job job_;
   size_t worker_count_ = 0;
   Share shares_[kMaxThreads];

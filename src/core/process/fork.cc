@@ -32,6 +32,14 @@ void futex_wake(std::atomic<uint32_t>* word, int threads) noexcept {
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, threads, nullptr, nullptr, 0);
 }
 
+void futex_wait_as(std::atomic<uint32_t>* word, uint32_t expected, uint32_t bit) noexcept {
+  syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, nullptr, nullptr, bit);
+}
+
+void futex_wake_those(std::atomic<uint32_t>* word, uint32_t those) noexcept {
+  syscall(SYS_futex, word, FUTEX_WAKE_BITSET_PRIVATE, INT_MAX, nullptr, nullptr, those);
+}
+
 // A thread that had to wait takes the lock as awaited: others may still sleep, and its unlock must wake one of them.
 bool ForkMutex::lock_slowly(uint32_t seen) noexcept {
   const uint32_t ours = fork_generation() << 2;

@@ -74,5 +74,8 @@ class ForkCondition {
 // fork would tear.
 void futex_wait(std::atomic<uint32_t>* word, uint32_t expected) noexcept;
 void futex_wake(std::atomic<uint32_t>* word, int threads = 1) noexcept;
+// The same where sleepers have bits: all whose bit is among `those` wake.
+void futex_wait_as(std::atomic<uint32_t>* word, uint32_t expected, uint32_t bit) noexcept;
+void futex_wake_those(std::atomic<uint32_t>* word, uint32_t those) noexcept;
 
 }  // namespace bnns
