@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The table of `make bench`: ours beside oneDNN and PyTorch, in one process, on the same data.
 
-    bench.py LIBRARY [--quick] [--threads N] [--filter PATTERN] [--json FILE] [--plots FOLDER] [--rounds R] [--document]
+    bench.py LIBRARY [--quick] [--threads N,...] [--filter PATTERN] [--json FILE] [--plots FOLDER] [--rounds R]
+             [--compiled] [--document]
     bench.py LIBRARY --shapes random [--seed N] [--filter PATTERN]      layers drawn by seed (bench/shapes.py)
     bench.py LIBRARY --case "pool max forward f32 n=1 c=64 ..."         one of them; may be repeated
 
@@ -23,7 +24,9 @@ import subprocess
 import sys
 import time
 
+import peers_jax
 import report
+import report_scaling
 import shapes
 import shapes_bench
 
@@ -66,17 +69,20 @@ class Bench:
 
     def run(self, index, row, threads):
         lib = self.lib
-        case = lib.bench_open(index, threads)
+        case, jax = lib.bench_open(index, threads), None
         try:
             info = json.loads(lib.bench_case(case))
             sets = self.torch_sets(info)
             loss = self.third_loss(row, sets)
+            jax = self.jax_worker(row, threads, sets, loss)
             lib.bench_warm(case)
-            result = self.contest(row, threads, case, info, sets, loss)
+            result = self.contest(row, threads, case, info, sets, loss, jax)
             result["implementation"] = json.loads(lib.bench_implementation(case))  # last: a step trains
             return result
         finally:
             lib.bench_close(case)
+            if jax:
+                jax.close()
 
     def torch_sets(self, info):
         """The data as PyTorch's tensors, in the same memory."""
@@ -92,7 +98,7 @@ class Bench:
         check = self.peers.peer(dict(row, check=True), sets[0])
         return [float(check(None)) for _ in range(3)][-1]
 
-    def contest(self, row, threads, case, info, sets, loss):
+    def contest(self, row, threads, case, info, sets, loss, jax):
         lib = self.lib
         # Other orders of summation; whole steps and ReLU (a value near 0 may fall on either side) multiply it.
         loose = row["family"].startswith("step") or row["attributes"].get("relu")
@@ -103,6 +109,8 @@ class Bench:
         torch_call = self.torch_contender(row, threads, case, info, sets, loss, bound)
         if torch_call:
             contenders.append(("PyTorch", torch_call))
+        if jax:
+            contenders.append(("JAX", jax.time))
         for i, name in enumerate(info["contenders"][1:], 1):
             difference = lib.bench_difference(case, i)
             if difference > bound:
@@ -124,9 +132,22 @@ class Bench:
                     times[name].append(seconds)
         return self.row(row, threads, info, times)
 
+    def jax_worker(self, row, threads, sets, loss):
+        """JAX's process for a training step. To be made before ours trains the parameters that all start from."""
+        if not self.options.compiled or not sets or not row["family"].startswith("step"):
+            return None
+        try:
+            worker = peers_jax.Worker(row, {name: array.numpy() for name, array in sets[0].items()}, threads)
+        except RuntimeError as error:
+            print(f"NOTE {row['op']} {row['shape']}: without JAX ({error})", flush=True)
+            return None
+        if not abs(worker.loss - loss) / loss <= 1e-2:
+            print(f"NOTE {row['op']} {row['shape']}: JAX's loss in the third step is {worker.loss}, PyTorch's {loss}", flush=True)
+        return worker
+
     def torch_call(self, row, sets, threads):
         self.peers.torch.set_num_threads(threads)
-        return self.peers.peer(row, sets[0])
+        return self.peers.peer(dict(row, compiled=self.options.compiled), sets[0])
 
     def torch_difference(self, handle, info, call, sets):
         """The largest difference between our result and PyTorch's, as a share of the largest value. Results begin at 0: some
@@ -182,8 +203,8 @@ class Bench:
 
     def row(self, row, threads, info, times):
         ours = times["ours"]
-        peers = {name: t for name, t in times.items() if name in ("oneDNN", "PyTorch", "plain loop")}
-        wanted = report.BARS.get(row["family"], ("better", 0))[0]
+        peers = {name: t for name, t in times.items() if name in ("oneDNN", "PyTorch", "JAX", "OpenMP", "plain loop")}
+        wanted = "better" if self.options.compiled else report.BARS.get(row["family"], ("better", 0))[0]
         chosen = wanted if wanted in peers else min(peers, key=lambda n: statistics.median(peers[n])) if peers else ""
         out = {k: row[k] for k in ("family", "op", "direction", "shape", "type")}
         seconds = statistics.median(ours)
@@ -262,7 +283,9 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("library")
     p.add_argument("--quick", action="store_true")
-    p.add_argument("--threads", type=int)
+    p.add_argument("--threads", type=lambda text: [int(n) for n in text.split(",")], default=[],
+                   help="several: also a table and a plot of the speed-up (report_scaling.py)")
+    p.add_argument("--compiled", action="store_true", help="training steps beside torch.compile and JAX too, which compile for minutes")
     p.add_argument("--filter", default="", help="a regular expression, searched in family, operation, direction, shape, type")
     p.add_argument("--rounds", type=int)
     p.add_argument("--shapes", choices=["random"], help="layers drawn by --seed instead of the list")
@@ -288,9 +311,9 @@ def main():
             with open(options.json, "w") as f:
                 json.dump({"seed": options.seed, "rows": results}, f, indent=1)
         return None
-    cores = options.threads or len(os.sched_getaffinity(0))
+    cores = max(options.threads, default=len(os.sched_getaffinity(0)))
     machine = report.machine(json.loads(lib.bench_machine()), peers.torch.__version__ if peers else None, cores)
-    thread_counts = [cores] if options.threads or options.quick or cores == 1 else [cores, 1]
+    thread_counts = options.threads or ([cores] if options.quick or cores == 1 else [cores, 1])
     machine["limits"] = {n: bench.limit(n) for n in thread_counts}
     print(report.heading(machine), flush=True)
     results, started = [], time.monotonic()
@@ -298,13 +321,18 @@ def main():
         measure(bench, rows, thread_counts, options, results)
     except KeyboardInterrupt:
         print(f"stopped in the middle: {len(results)} rows")
-    print(report.summary(results, cores))
+    for n in thread_counts:
+        print(report.summary(results, n))
+    if len(thread_counts) > 1:
+        print(report_scaling.summary(results))
     print(f"{len(results)} rows in {time.monotonic() - started:.0f} s")
     if options.json:
         with open(options.json, "w") as f:
             json.dump({"machine": machine, "rows": results}, f, indent=1)
     if options.plots:
         report.plots(results, machine, cores, options.plots)
+        if len(thread_counts) > 1:
+            report_scaling.plot(results, machine, options.plots)
     if options.document:
         report.document(results, machine, cores, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 

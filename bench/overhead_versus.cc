@@ -1,7 +1,9 @@
 // What a call costs when there is next to nothing to compute: create and destroy, apply, backward of tiny layers,
-// beside PyTorch's call of the same layer.
+// beside PyTorch's call of the same layer; and a parallel loop of empty tasks, beside OpenMP's, which is oneDNN's and
+// PyTorch's. Its workers are awake, since calls follow each other: src/core/parallel_bench.cc also lets them sleep.
 
 #include "bench/row.h"
+#include "src/core/parallel.h"
 
 namespace bnns::bench {
 namespace {
@@ -41,9 +43,34 @@ Filter activation(Data&, size_t threads) {
   return own(BNNSFilterCreateLayerActivation(&p, &o));
 }
 
+void add_empty_loop() {
+  Row r;
+  r.family = "overhead", r.op = "parallel loop", r.direction = "empty", r.shape = "a task a thread", r.quick = true;
+  r.fill = [](Data& d) { d.add("y", {kMaxThreads}); };
+  r.open = [](Case& c, size_t threads) {
+    c.contenders.push_back({"ours",
+                            [threads](Data& d) {
+                              float* y = d["y"].as();
+                              parallel_for(threads, threads, [y](size_t i, size_t) { y[i] = 1; });
+                            },
+                            ""});
+#ifdef _OPENMP
+    c.contenders.push_back({"OpenMP",
+                            [threads](Data& d) {
+                              float* y = d["y"].as();
+#pragma omp parallel for schedule(static, 1) num_threads(static_cast <int>(threads))
+                              for (size_t i = 0; i < threads; ++i) y[i] = 1;
+                            },
+                            ""});
+#endif
+  };
+  rows().push_back(std::move(r));
+}
+
 }  // namespace
 
 void add_overhead_rows() {
+  add_empty_loop();
   const Layer layers[] = {{"fully connected 64x64", full}, {"convolution 3x3", convolution}, {"tanh", activation}};
   for (const Layer& layer : layers) {
     const bool conv = layer.name[0] == 'c', full_layer = layer.name[0] == 'f';

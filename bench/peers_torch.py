@@ -139,11 +139,11 @@ def optimizer(row, d):
     return best_of(make)
 
 
-def best_of(make):
-    """make(fused=True), make(foreach=True) or make(): whichever takes the shortest time of three calls."""
+def best_of(make, more=()):
+    """make(fused=True), make(foreach=True), make() or one of `more`: whichever takes the shortest time of three calls."""
     import time
     candidates = []
-    for how in ({"fused": True}, {"foreach": True}, {}):
+    for how in ({"fused": True}, {"foreach": True}, {}, *more):
         try:
             call = make(**how)
             call(None)
@@ -203,27 +203,28 @@ def step(row, d):
     x, labels = d["x"], d["labels"].argmax(1)
     kind, lr = (torch.optim.SGD, 0.01) if row["direction"] == "SGD" else (torch.optim.Adam, 1e-3)
 
-    def make(**how):
+    def make(compiled=False, **how):
         net = model(row["op"])
         with torch.no_grad():
             for parameter, value in zip(net.parameters(), start, strict=True):
                 parameter.copy_(value)
         o = kind(net.parameters(), lr=lr, **how)
+        run = torch.compile(lambda x: F.cross_entropy(net(x), labels)) if compiled else lambda x: F.cross_entropy(net(x), labels)
 
         def call(d):
             o.zero_grad()
-            value = F.cross_entropy(net(x), labels)
+            value = run(x)
             value.backward()
             o.step()
             return value.detach()
         return call
     if row.get("check"):
         return make()
-    return best_of(make)
+    return best_of(make, ({"compiled": True, "fused": True},) if row.get("compiled") else ())
 
 
 def overhead(row, d):
-    if row["direction"] == "create":
+    if row["direction"] in ("create", "empty"):
         return None
     x, w, dy = d["x"], d["w"], d["dy"]
     forward = row["direction"] == "forward"
