@@ -144,8 +144,8 @@ class Pool {
   // Some 80 to 150 microseconds: what waking a thread costs, and more than the gap between two parallel loops of a
   // training step.
   static constexpr int kTurns = 4000;
-  // With so few helpers the scheduler's choice of a CPU decides whether there is a second thread at all; it finds room
-  // for some of many, and each placement is a system call.
+  // With so few helpers the scheduler's choice of a CPU decides whether there is a second thread at all; of many it
+  // places some well, and each placement is a system call.
   static constexpr size_t kPlacedHelpers = 3;
 
   static uint32_t bit(size_t slot) noexcept { return uint32_t{1} << slot % 32; }
