@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <random>
 
@@ -59,14 +60,19 @@ TEST(Overlap, AgreesWithEverySampleAgainstEveryOther) {
 }
 
 TEST(Overlap, TakesNoTimeForLargeBatches) {
-  const auto start = std::chrono::steady_clock::now();
-  const size_t batch = size_t{1} << 40;
-  EXPECT_FALSE(refused(4096, 4, 8, 4100, 4, 8, batch));    // they alternate
-  EXPECT_FALSE(refused(4096, 4, 12, 4100, 4, 24, batch));  // so they do with another step
-  EXPECT_TRUE(refused(4096, 4, 1023, 4100, 4, 1024, batch));
-  EXPECT_TRUE(refused(4096, 1, (1 << 20) - 1, 4097, 1, 1 << 20, batch));
-  EXPECT_FALSE(refused(4096, 4, 4, 4096 + 4 * batch, 4, 4, batch));  // one after the other
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(10));
+  // The quickest of some rounds: the machine may do something else meanwhile.
+  auto quickest = std::chrono::steady_clock::duration::max();
+  for (int round = 0; round < 5; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    const size_t batch = size_t{1} << 40;
+    EXPECT_FALSE(refused(4096, 4, 8, 4100, 4, 8, batch));    // they alternate
+    EXPECT_FALSE(refused(4096, 4, 12, 4100, 4, 24, batch));  // so they do with another step
+    EXPECT_TRUE(refused(4096, 4, 1023, 4100, 4, 1024, batch));
+    EXPECT_TRUE(refused(4096, 1, (1 << 20) - 1, 4097, 1, 1 << 20, batch));
+    EXPECT_FALSE(refused(4096, 4, 4, 4096 + 4 * batch, 4, 4, batch));  // one after the other
+    quickest = std::min(quickest, std::chrono::steady_clock::now() - start);
+  }
+  EXPECT_LT(quickest, std::chrono::milliseconds(10));
 }
 
 }  // namespace
