@@ -126,5 +126,30 @@ TEST(OverlayArithmetic, Roles) {
                       [&] { layer.applyBackward(kBatch, a, b, y, dy, std::nullopt, std::nullopt); }));
 }
 
+// A role that is left out is a sample's: each sample of the batch has its own inputs.
+TEST(OverlayArithmetic, RolesLeftOut) {
+  const Desc d = descriptor({2});
+  const NDArray x = NDArray::from({1.0f, 4.0f, 9.0f, 16.0f}, {2}, 2),
+                b = NDArray::from({1.0f, 2.0f, 3.0f, 4.0f}, {2}, 2);
+  NDArray y = output({2}, 2);
+  UnaryArithmeticLayer root({.input = d, .output = d, .function = ArithmeticUnaryFunction::squareRoot});
+  root.apply(2, x, y);
+  EXPECT_EQ(y.makeArray<float>(), (std::vector<float>{1, 2, 3, 4}));
+  BinaryArithmeticLayer sum({.inputA = d, .inputB = d, .output = d, .function = ArithmeticBinaryFunction::add});
+  sum.apply(2, y, b, y);
+  EXPECT_EQ(y.makeArray<float>(), (std::vector<float>{2, 4, 6, 8}));
+  TernaryArithmeticLayer both(
+      {.inputA = d, .inputB = d, .inputC = d, .output = d, .function = ArithmeticTernaryFunction::multiplyAdd});
+  both.apply(2, x, b, x, y);
+  EXPECT_EQ(y.makeArray<float>(), (std::vector<float>{2, 12, 36, 80}));
+  FusedParametersLayer fused(
+      {.input = d,
+       .output = d,
+       .fusedLayerParameters = {FusedUnaryArithmeticParameters{.function = ArithmeticUnaryFunction::squareRoot},
+                                FusedUnaryArithmeticParameters{.function = ArithmeticUnaryFunction::negate}}});
+  fused.apply(2, x, y);
+  EXPECT_EQ(y.makeArray<float>(), (std::vector<float>{-1, -2, -3, -4}));
+}
+
 }  // namespace
 }  // namespace overlay

@@ -202,9 +202,9 @@ class UnaryArithmeticLayer : public detail::ArithmeticLayer<1> {
  public:
   struct Parameters {
     Desc input;
-    DescriptorType inputDescriptorType;
+    DescriptorType inputDescriptorType = DescriptorType::sample;
     Desc output;
-    DescriptorType outputDescriptorType;
+    DescriptorType outputDescriptorType = DescriptorType::sample;
     ArithmeticUnaryFunction function;
     ActivationFunction activation{};
     OptFilterParams filterParameters{};
@@ -236,11 +236,11 @@ class BinaryArithmeticLayer : public detail::ArithmeticLayer<2> {
  public:
   struct Parameters {
     Desc inputA;
-    DescriptorType inputADescriptorType;
+    DescriptorType inputADescriptorType = DescriptorType::sample;
     Desc inputB;
-    DescriptorType inputBDescriptorType;
+    DescriptorType inputBDescriptorType = DescriptorType::sample;
     Desc output;
-    DescriptorType outputDescriptorType;
+    DescriptorType outputDescriptorType = DescriptorType::sample;
     ArithmeticBinaryFunction function;
     ActivationFunction activation{};
     OptFilterParams filterParameters{};
@@ -281,13 +281,13 @@ class TernaryArithmeticLayer : public detail::ArithmeticLayer<3> {
  public:
   struct Parameters {
     Desc inputA;
-    DescriptorType inputADescriptorType;
+    DescriptorType inputADescriptorType = DescriptorType::sample;
     Desc inputB;
-    DescriptorType inputBDescriptorType;
+    DescriptorType inputBDescriptorType = DescriptorType::sample;
     Desc inputC;
-    DescriptorType inputCDescriptorType;
+    DescriptorType inputCDescriptorType = DescriptorType::sample;
     Desc output;
-    DescriptorType outputDescriptorType;
+    DescriptorType outputDescriptorType = DescriptorType::sample;
     ArithmeticTernaryFunction function;
     ActivationFunction activation{};
     OptFilterParams filterParameters{};

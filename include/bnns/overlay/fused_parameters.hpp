@@ -42,15 +42,17 @@ struct FusedDequantizationParameters {
   std::optional<std::size_t> axis{};
 };
 struct FusedUnaryArithmeticParameters {
-  DescriptorType inputDescriptorType, outputDescriptorType;
+  DescriptorType inputDescriptorType = DescriptorType::sample, outputDescriptorType = DescriptorType::sample;
   ArithmeticUnaryFunction function;
 };
 struct FusedBinaryArithmeticParameters {
-  DescriptorType inputADescriptorType, inputBDescriptorType, outputDescriptorType;
+  DescriptorType inputADescriptorType = DescriptorType::sample, inputBDescriptorType = DescriptorType::sample,
+                 outputDescriptorType = DescriptorType::sample;
   ArithmeticBinaryFunction function;
 };
 struct FusedTernaryArithmeticParameters {
-  DescriptorType inputADescriptorType, inputBDescriptorType, inputCDescriptorType, outputDescriptorType;
+  DescriptorType inputADescriptorType = DescriptorType::sample, inputBDescriptorType = DescriptorType::sample,
+                 inputCDescriptorType = DescriptorType::sample, outputDescriptorType = DescriptorType::sample;
   ArithmeticTernaryFunction function;
 };
 using FusableLayerParameters =
