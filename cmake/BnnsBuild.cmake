@@ -75,6 +75,24 @@ if(BNNS_SANITIZE)
   target_link_options(bnns_flags INTERFACE -fsanitize=${BNNS_SANITIZE})
 endif()
 
+# bnns_harden(target): what the two libraries, libAccelerate and the tool are compiled and linked with, so that an overrun or
+# a forged return address in the program around them ends there. Sanitizers bring their own.
+option(BNNS_HARDENING "Stack protector, fortify, CET, full RELRO" ON)
+function(bnns_harden target)
+  if(NOT BNNS_HARDENING OR BNNS_SANITIZE)
+    return()
+  endif()
+  target_compile_options(${target} PRIVATE "$<${bnns_host}:-fstack-protector-strong;-U_FORTIFY_SOURCE>"
+    "$<$<AND:${bnns_host},$<NOT:$<CONFIG:Debug>>>:-D_FORTIFY_SOURCE=2>")   # it needs an optimising compiler
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    target_compile_options(${target} PRIVATE "$<${bnns_host}:-fcf-protection=full>")
+  endif()
+  get_target_property(type ${target} TYPE)
+  if(type MATCHES "SHARED_LIBRARY|EXECUTABLE")
+    target_link_options(${target} PRIVATE -Wl,-z,relro,-z,now -Wl,-z,noexecstack)
+  endif()
+endfunction()
+
 # Highway compiles each *_simd.cc once per target. x86-64-v2 makes SSE4 the baseline, so three bodies exist on x86. The
 # targets that BNNS_DISPATCH knows are named, and all others disabled: each release of Highway adds some.
 add_library(bnns_simd_flags INTERFACE)
@@ -119,6 +137,7 @@ endfunction()
 function(bnns_add_public_library name objects exports)
   if(BNNS_SHARED)
     add_library(${name} SHARED ${objects})
+    bnns_harden(${name})
     target_link_libraries(${name} PRIVATE bnns_flags)
     target_link_options(${name} PRIVATE -Wl,--no-undefined -Wl,-z,defs -Wl,--as-needed -Wl,--version-script=${exports})
     set_target_properties(${name} PROPERTIES LINK_DEPENDS ${exports} VERSION ${PROJECT_VERSION} SOVERSION 0)
