@@ -142,13 +142,6 @@ TEST(OverlayArithmetic, RolesLeftOut) {
       {.inputA = d, .inputB = d, .inputC = d, .output = d, .function = ArithmeticTernaryFunction::multiplyAdd});
   both.apply(2, x, b, x, y);
   EXPECT_EQ(y.makeArray<float>(), (std::vector<float>{2, 12, 36, 80}));
-  FusedParametersLayer fused(
-      {.input = d,
-       .output = d,
-       .fusedLayerParameters = {FusedUnaryArithmeticParameters{.function = ArithmeticUnaryFunction::squareRoot},
-                                FusedUnaryArithmeticParameters{.function = ArithmeticUnaryFunction::negate}}});
-  fused.apply(2, x, y);
-  EXPECT_EQ(y.makeArray<float>(), (std::vector<float>{-1, -2, -3, -4}));
 }
 
 }  // namespace

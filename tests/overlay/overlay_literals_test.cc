@@ -166,6 +166,11 @@ TEST(OverlayLiterals, FusedLayersOfTwoAndThreeInputs) {
                       .generatingInputAGradient = da,
                       .generatingParameterGradients = {dBeta, dGamma2}});
   EXPECT_EQ(values(dGamma2), slope);
+  FusedParametersLayer samples(a, b, y,
+                               {FusedBinaryArithmeticParameters{.function = ArithmeticBinaryFunction::add}, norm});
+  NDArray third = output(kImage);
+  samples.apply(kBatch, a, b, third, training);  // roles that are left out
+  EXPECT_EQ(values(third), expected);
 
   auto triple = make<FusedParametersLayer>(
       {.inputA = a, .inputB = b, .inputC = c, .output = y, .fusedLayerParameters = {multiplyAdd, norm}});
