@@ -234,7 +234,7 @@ extension FusedFilter {
         "expected \(parameters.count) parameter gradients in the order of the stages, got \(gradients.count)")
     }
     try gradients.withUnsafeBufferPointer { descriptors in
-      for i in descriptors.indices where descriptors[i].data != nil {
+      for i in descriptors.indices where descriptors[i].data != nil && !parameters[i].isOwnShape(descriptors[i]) {
         let count = descriptors[i].sampleSize.count
         if parameters[i].count != 0 && count != parameters[i].count {
           throw call.refusal(
