@@ -52,6 +52,7 @@ extension Array where Element == Operand {
   }
 
   /// The inputs and their gradients. Inputs without data are left out: the function's gradient does not read them.
+  @inline(__always)
   func withGradients(
     _ call: Call, _ inputs: Inputs, _ gradients: Inputs,
     _ body: (
@@ -59,23 +60,24 @@ extension Array where Element == Operand {
       UnsafePointer<Int>
     ) throws -> Void
   ) throws {
-    try withUnsafeTemporaryAllocation(of: UnsafeRawPointer?.self, capacity: count) { x in
-      try withUnsafeTemporaryAllocation(of: Int.self, capacity: 2 * count) { strides in
-        try withUnsafeTemporaryAllocation(of: DescriptorPointer.self, capacity: count) { dx in
-          var any = false
-          for i in 0..<count {
-            let (data, stride) = try self[i].expected.fittingIfGiven(call, label(i), inputs[i].pointee)
-            x[i] = UnsafeRawPointer(data)
-            strides[i] = stride
-            strides[count + i] = try self[i].expected.described(call, gradientLabel(i), gradients[i].pointee)
-            dx[i] = gradients[i]
-            any = any || data != nil
-          }
-          try body(
-            any ? x.baseAddress : nil, any ? UnsafePointer(strides.baseAddress!) : nil, dx.baseAddress!,
-            UnsafePointer(strides.baseAddress! + count))
+    // One block on the stack for all: of each input the pointer, the gradient's descriptor, and both strides.
+    try withUnsafeTemporaryAllocation(of: Int.self, capacity: 12) { block in
+      let words = UnsafeMutableRawPointer(block.baseAddress!)
+      let x = words.bindMemory(to: UnsafeRawPointer?.self, capacity: 3)
+      let dx = (words + 24).bindMemory(to: DescriptorPointer.self, capacity: 3)
+      let strides = block.baseAddress! + 6
+      var any = false
+      try withUnsafeBufferPointer { operands in
+        for i in operands.indices {
+          let (data, stride) = try operands[i].expected.fittingIfGiven(call, label(i), inputs[i].pointee)
+          x[i] = UnsafeRawPointer(data)
+          strides[i] = stride
+          strides[3 + i] = try operands[i].expected.described(call, gradientLabel(i), gradients[i].pointee)
+          dx[i] = gradients[i]
+          any = any || data != nil
         }
       }
+      try body(any ? x : nil, any ? UnsafePointer(strides) : nil, dx, UnsafePointer(strides + 3))
     }
   }
 }
