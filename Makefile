@@ -5,7 +5,7 @@ JOBS   ?= $(shell nproc)
 
 PYTHON ?= python3
 
-.PHONY: demo test bench python wheel swift swift-test install uninstall docs format clean setup
+.PHONY: demo test bench python wheel swift swift-test install uninstall docs tables format clean setup
 
 setup:
 	@scripts/setup
@@ -59,8 +59,12 @@ install: setup
 uninstall:
 	@cmake -DBUILD=build/release -P cmake/BnnsUninstall.cmake
 
+# The documentation site, build/docs/html: scripts/docs. Opened with: xdg-open build/docs/html/index.html
+docs:
+	@scripts/docs $(ARGS)
+
 # What is written from the code: docs/bnns.md, and the READMEs' tables of algorithms.
-docs: setup
+tables: setup
 	@scripts/symbols-table
 	@cmake --preset dev
 	@cmake --build --preset dev -j $(JOBS)

@@ -141,11 +141,10 @@ def page(source, path):
 
 
 def document(results, m, cores, root):
-    """Writes the results into docs/performance.md, docs/plots and the README, between their markers."""
+    """Writes the results into docs/performance.md, between its markers, and docs/plots, which the README shows."""
     plots(results, m, cores, os.path.join(root, "docs", "plots"))
     for name, marks in (("docs/performance.md", {"machine": about(m), "summary": short_table(results, cores),
-                                                 "rows": table(results)}),
-                        ("README.md", {"summary": short_table(results, cores)})):
+                                                 "rows": table(results)}),):
         path = os.path.join(root, name)
         with open(path) as f:
             text = f.read()

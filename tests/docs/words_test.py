@@ -6,7 +6,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFINES_THEM = "docs/decisions.md"
-documents = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*"), *ROOT.glob("include/**/*.h"),
+documents = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*"), *ROOT.glob("include/**/*.h"),
              *ROOT.glob("include/**/*.hpp"), ROOT / "src/c_api/symbols.h"]
 found = []
 for path in documents:

@@ -30,8 +30,8 @@ std::string names_before(const Entry (&table)[N], size_t k) {
   return names;
 }
 
-// Table `title` of a README, `file` below the root of the sources, is that of the code. `make docs` runs the tests with
-// BNNS_WRITE_TABLES=1, which writes it instead. The README has the place between two comments:
+// Table `title` of a README, `file` below the root of the sources, is that of the code. `make tables` runs the tests
+// with BNNS_WRITE_TABLES=1, which writes it instead. The README has the place between two comments:
 //   <!-- table: forward -->
 //   <!-- end of table -->
 template <class Entry, size_t N>
@@ -53,7 +53,7 @@ void expect_table_in_readme(const Entry (&table)[N], const std::string& title, c
     std::ofstream(path) << text;
     return;
   }
-  EXPECT_EQ(text.substr(from, end - from), wanted) << "table " << title << " of " << file << ": run make docs";
+  EXPECT_EQ(text.substr(from, end - from), wanted) << "table " << title << " of " << file << ": run make tables";
 }
 
 }  // namespace bnns::testing
