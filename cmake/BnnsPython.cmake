@@ -36,6 +36,25 @@ function(bnns_python_extension name library)
   install(FILES ${folder}/${name}.pyi DESTINATION openbnns COMPONENT python)
 endfunction()
 
+# libbnns_mps finds libbnns beside itself, in the build folder a level up; the path of the build folder is not in the wheel.
+set_target_properties(bnns_mps PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN:$ORIGIN/..")
+
+# What is linked in comes with its terms: nanobind's (BSD), and those of the hash table inside it (MIT, the head of its file).
+execute_process(COMMAND ${Python_EXECUTABLE} -c "import importlib.metadata as m
+print(next((str(f.locate()) for f in m.files('nanobind') or [] if f.name.startswith('LICENSE')), ''))"
+                OUTPUT_VARIABLE bnns_license OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+file(GLOB robin_map ${nanobind_ROOT}/../ext/robin_map/include/tsl/robin_map.h)
+if(SKBUILD_METADATA_DIR)
+  if(NOT EXISTS "${bnns_license}" OR NOT robin_map)
+    message(FATAL_ERROR "the terms of nanobind are not in its package, expected LICENSE and robin_map.h: pip install nanobind")
+  endif()
+  file(READ ${robin_map} text LIMIT 4000)
+  string(REGEX REPLACE "\\*/.*" "*/\n" text "${text}")
+  file(WRITE ${PROJECT_BINARY_DIR}/LICENSE.robin_map "${text}")
+  install(FILES ${bnns_license} RENAME LICENSE.nanobind DESTINATION ${SKBUILD_METADATA_DIR}/licenses COMPONENT python)
+  install(FILES ${PROJECT_BINARY_DIR}/LICENSE.robin_map DESTINATION ${SKBUILD_METADATA_DIR}/licenses COMPONENT python)
+endif()
+
 # A copy of the Python files in the build folder, so that it can be imported and typed without installing.
 add_custom_target(openbnns_files COMMAND ${CMAKE_COMMAND} -E copy_directory ${PROJECT_SOURCE_DIR}/python/openbnns ${folder})
 if(BNNS_PYTHON_BACKENDS)
