@@ -22,15 +22,17 @@ from typing import Any
 
 import numpy as np
 
+from . import _mps
 from ._errors import Error
 from ._mps import (CNNDilatedPoolingMax, CNNDilatedPoolingMaxGradient, CNNPooling, CNNPoolingAverage, CNNPoolingAverageGradient,
                    CNNPoolingGradient, CNNPoolingL2Norm, CNNPoolingL2NormGradient, CNNPoolingMax, CNNPoolingMaxGradient,
-                   CommandBuffer, CommandQueue, Device, Image, State, devices)
+                   CommandBuffer, CommandQueue, Device, Image, State, TemporaryImage, devices)
 
 __all__ = [
     "CNNDilatedPoolingMax", "CNNDilatedPoolingMaxGradient", "CNNPooling", "CNNPoolingAverage", "CNNPoolingAverageGradient",
     "CNNPoolingGradient", "CNNPoolingL2Norm", "CNNPoolingL2NormGradient", "CNNPoolingMax", "CNNPoolingMaxGradient",
-    "CommandBuffer", "CommandQueue", "Device", "Image", "PaddingMethod", "State", "devices", "image", "tensor",
+    "CommandBuffer", "CommandQueue", "Device", "Image", "PaddingMethod", "State", "TemporaryImage", "deserialize", "devices", "image",
+    "tensor",
 ]
 
 
@@ -48,6 +50,11 @@ class PaddingMethod(enum.IntFlag):
     size_same = 16
     size_full = 32
     exclude_edges = 1 << 15
+
+
+def deserialize(data: bytes, device: Device | None = None) -> CNNPooling | CNNPoolingGradient:
+    """The kernel of the class that kernel.serialize() had, on a device: by default the first GPU, else the CPU."""
+    return _mps.deserialize(data, device)
 
 
 def image(device: Device, x: Any) -> Image:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -161,3 +165,136 @@ def test_refusals(device: mps.Device) -> None:
     with pytest.raises(ob.Error, match="before"):
         buffer.commit()
     assert device in mps.devices() and mps.Device().name
+
+
+def test_temporary_images(device: mps.Device) -> None:
+    x = numbers(1, 3, 8, 8)
+    first, second = mps.CNNPoolingAverage(device, 2, 2, 2, 2), mps.CNNPoolingMax(device, 2, 2, 2, 2)
+    for pool in (first, second):
+        pool.offset = (1, 1, 0)
+        pool.padding_method = mps.PaddingMethod.size_valid_only
+    first.temporary_results = True
+    assert first.temporary_results and not second.temporary_results
+    buffer = mps.CommandQueue(device).command_buffer()
+    between = first.encode(buffer, mps.image(device, x))
+    assert isinstance(between, mps.TemporaryImage) and between.is_temporary and between.read_count == 1
+    y = second.encode(buffer, between)
+    assert not isinstance(y, mps.TemporaryImage) and between.read_count == 0
+    with pytest.raises(ob.Error, match="read"):
+        between.read_count = 2
+    own = mps.TemporaryImage(buffer, (1, 3, 4, 4))
+    own.read_count = 2
+    first.encode(buffer, mps.image(device, x), own)
+    again = [second.encode(buffer, own) for _ in range(2)]
+    for refused in (own.numpy, own.texels, lambda: own.write(x[:, :, :4, :4])):
+        with pytest.raises(ob.Error, match="temporary|command buffer"):
+            refused()
+    buffer.commit()
+    buffer.wait_until_completed()
+    expected = x.reshape(1, 3, 4, 2, 4, 2).mean((3, 5)).reshape(1, 3, 2, 2, 2, 2).max((3, 5))
+    for image in (y, *again):
+        close(image.numpy(), expected)
+    other = mps.CommandQueue(device).command_buffer()
+    with pytest.raises(ob.Error, match="temporary"):
+        second.encode(other, between)
+
+
+def test_batches(device: mps.Device) -> None:
+    xs = [numbers(1, 5, 6, 7, seed=i) for i in range(3)]
+    pool, gradient = mps.CNNPoolingL2Norm(device, 3, 3, 2, 2), mps.CNNPoolingL2NormGradient(device, 3, 3, 2, 2)
+    sources = [mps.image(device, x) for x in xs]
+    ys, states = run(device, lambda b: pool.encode_batch_with_states(b, sources))
+    whole, state = run(device, lambda b: pool.encode_with_state(b, mps.image(device, np.concatenate(xs))))
+    assert len(ys) == len(states) == 3
+    assert np.array_equal(np.concatenate([y.numpy() for y in ys]), whole.numpy())
+    plain = run(device, lambda b: pool.encode_batch(b, sources))
+    assert all(np.array_equal(a.numpy(), b.numpy()) for a, b in zip(plain, ys))
+    dxs = run(device, lambda b: gradient.encode_batch(b, ys, sources, states))
+    dx = run(device, lambda b: gradient.encode(b, whole, mps.image(device, np.concatenate(xs)), state))
+    assert np.array_equal(np.concatenate([d.numpy() for d in dxs]), dx.numpy())
+    into = mps.Image(device, whole.shape)
+    views = into.batch_representation()
+    pool.offset = (1, 1, 0)
+    assert [v.shape[0] for v in views] == [1, 1, 1]
+    assert run(device, lambda b: pool.encode_batch(b, sources, views))[1] is views[1]
+    for view, image in zip(views, into.numpy()):
+        assert np.array_equal(view.numpy()[0], image)
+        if device.kind == "cpu":
+            assert np.array_equal(mps.tensor(view)[0], image)
+    with pytest.raises(ob.Error, match="CNNPoolingL2Norm"):
+        pool.encode_batch(mps.CommandQueue(device).command_buffer(), sources, views[:2])
+    with pytest.raises((ob.Error, TypeError)):
+        pool.encode_batch(mps.CommandQueue(device).command_buffer(), [sources[0], None])  # type: ignore[list-item]
+
+
+def test_handlers(device: mps.Device, monkeypatch: Any) -> None:
+    import threading
+
+    seen: list[Any] = []
+    unraisable: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda u: unraisable.append(u.exc_value))
+    buffer = mps.CommandQueue(device).command_buffer()
+    buffer.label = "mine"
+
+    def broken(_: mps.CommandBuffer) -> None:
+        raise RuntimeError("of a handler")
+
+    buffer.add_scheduled_handler(lambda b: seen.append(("scheduled", b.label)))
+    buffer.add_completed_handler(broken)
+    buffer.add_completed_handler(lambda b: seen.append((b.status, b.error, threading.current_thread() is threading.main_thread())))
+    pool = mps.CNNPoolingMax(device, 2, 2)
+    pool.encode(buffer, mps.image(device, numbers(1, 2, 4, 4)))
+    buffer.commit()
+    buffer.wait_until_completed()
+    assert seen == [("scheduled", "mine"), ("completed", None, False)]
+    assert [str(e) for e in unraisable] == ["of a handler"]
+    with pytest.raises(ob.Error, match="committed before"):
+        buffer.add_completed_handler(print)
+    failed = mps.CommandQueue(device).command_buffer()
+    failed.add_completed_handler(lambda b: seen.append((b.status, b.error)))
+    image = mps.Image(device, (1, 1, 2, 2))
+    with pytest.raises(ob.Error):
+        pool.encode(failed, image, image)
+    failed.commit()
+    with pytest.raises(ob.Error):
+        failed.wait_until_completed()
+    assert seen[-1][0] == "error" and "CNNPoolingMax" in seen[-1][1] and failed.error == seen[-1][1]
+    dropped = mps.CommandQueue(device).command_buffer()  # never committed: its handler is dropped with it
+    dropped.add_completed_handler(lambda b: seen.append("never"))
+    del dropped
+    assert "never" not in seen
+
+
+def test_an_interpreter_waits_for_handlers() -> None:
+    code = ("from openbnns import mps; import numpy as np; d = mps.Device('cpu'); b = mps.CommandQueue(d).command_buffer(); "
+            "p = mps.CNNPoolingMax(d, 9, 9); p.encode(b, mps.image(d, np.zeros((8, 16, 64, 64), np.float32))); "
+            "b.add_completed_handler(lambda b: print(b.status, flush=True)); b.commit()")
+    for _ in range(5):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+        assert (done.returncode, done.stdout) == (0, "completed\n"), done.stderr
+
+
+def test_archives(device: mps.Device) -> None:
+    x = mps.image(device, numbers(2, 4, 9, 9))
+    for kind in ("CNNPoolingMax", "CNNPoolingAverage", "CNNPoolingL2Norm", "CNNDilatedPoolingMax"):
+        for name in (kind, kind + "Gradient"):
+            made = getattr(mps, name)(device, 3, 3, *((2, 2) if "Dilated" in kind else ()), 2, 2)
+            made.label, made.clip_rect = "l", ((1, 0, 0), (2, 3, 1))
+            made.padding_method = mps.PaddingMethod.size_valid_only
+            if "Average" in kind:
+                made.zero_pad_size_x = 3
+            for back in (mps.deserialize(made.serialize(), device), made.copy(), copy.deepcopy(made)):
+                assert type(back) is type(made) and repr(back) == repr(made) and back.serialize() == made.serialize()
+                assert back.clip_rect == made.clip_rect and not back.temporary_results and back.device == device
+            assert repr(pickle.loads(pickle.dumps(made))) == repr(made)
+    pool = mps.CNNPoolingAverage(device, 3, 3, 2, 2)
+    again = mps.deserialize(pool.serialize(), device)
+    assert isinstance(again, mps.CNNPoolingAverage)
+    assert np.array_equal(*[run(device, lambda b, p=p: p.encode(b, x)).numpy() for p in (pool, again)])
+    good, r = pool.serialize(), np.random.default_rng(0)
+    for raw in (b"", b"text", good[:-1], *[bytes(b ^ (1 << int(r.integers(8)) if i == at else 0) for i, b in enumerate(good))
+                                         for at in r.integers(0, len(good), 300)]):
+        try:
+            mps.deserialize(raw, device)
+        except ob.Error:
+            continue

@@ -1,12 +1,84 @@
-// openbnns._mps: the pooling classes of Metal Performance Shaders for Python. openbnns.mps is what users import.
+// openbnns._mps: the pooling classes of Metal Performance Shaders for Python.
+// openbnns.mps is what users import.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
 
 #include "python/src/mps/objects.h"
 
 namespace openbnns {
 
 namespace {
+
+// Handlers of committed buffers that did not run yet. They need the
+// interpreter, so its end waits for them.
+struct Handlers {
+  std::mutex mutex;
+  std::condition_variable done;
+  std::size_t pending = 0;
+
+  void add(std::size_t n) {
+    const std::lock_guard lock(mutex);
+    pending += n;
+  }
+  void remove() {
+    const std::lock_guard lock(mutex);
+    --pending;
+    done.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex);
+    done.wait(lock, [&] { return pending == 0; });
+  }
+};
+Handlers& handlers() {
+  static Handlers* all = new Handlers;  // never destroyed: a queue's thread may
+                                        // be the last to use it
+  return *all;
+}
+
+// A Python function that the library keeps: dropped on whichever thread that happens, or after its one call.
+struct Callback {
+  nb::object function;
+  ~Callback() {
+    if (!function.is_valid()) return;
+    const nb::gil_scoped_acquire acquired;
+    function.reset();
+  }
+};
+
+// Called on the queue's thread, with the buffer as Python knows it. What it raises goes to sys.unraisablehook. The
+// function is dropped before the interpreter is told that this handler needs it no more.
+MTL::HandlerFunction handler_of(nb::callable function) {
+  const auto kept = std::make_shared<Callback>();
+  kept->function = std::move(function);
+  return [kept](MTL::CommandBuffer* buffer) {
+    {
+      const nb::gil_scoped_acquire acquired;
+      try {
+        kept->function(Buffer{NS::RetainPtr(buffer)});
+      } catch (nb::python_error& error) {
+        error.discard_as_unraisable("a handler of a command buffer");
+      }
+      kept->function.reset();
+    }
+    handlers().remove();
+  };
+}
+
+template <class Add>
+void add_handler(Buffer& b, nb::callable function, const char* where, const Add& add) {
+  Pool pool;
+  if (b.object->status() >= MTL::CommandBufferStatusCommitted) refuse(where, "the buffer was committed before");
+  add(handler_of(std::move(function)));
+  ++b.handlers;
+}
 
 Device make_device(const std::string& kind, NS::Integer ordinal) {
   if (kind != "default" && kind != "cpu" && kind != "cuda")
@@ -32,7 +104,8 @@ void bind_devices(nb::module_& m) {
             new (self) Device(make_device(kind, ordinal));
           },
           nb::arg("kind") = "default", nb::arg("ordinal") = 0,
-          "kind: \"default\" (the first GPU, else the CPU), \"cpu\" or \"cuda\"; ordinal: which GPU.")
+          "kind: \"default\" (the first GPU, else the CPU), \"cpu\" or "
+          "\"cuda\"; ordinal: which GPU.")
       .def_prop_ro("name", [](const Device& d) { return text_of(d.object->name()); })
       .def_prop_ro("kind", &kind_of, "\"cpu\" or \"cuda\".")
       .def_prop_ro(
@@ -56,6 +129,9 @@ void bind_devices(nb::module_& m) {
 }
 
 void bind_queues(nb::module_& m) {
+  nb::class_<Buffer> buffer(m, "CommandBuffer",
+                            "Encodes are recorded here; commit() starts them, "
+                            "all or, where one was refused, none.");
   nb::class_<Queue>(m, "CommandQueue", "Command buffers of one queue run in the order of their commits.")
       .def(
           "__init__",
@@ -75,14 +151,15 @@ void bind_queues(nb::module_& m) {
             return buffer;
           },
           "A new buffer to encode into.");
-  nb::class_<Buffer>(m, "CommandBuffer",
-                     "Encodes are recorded here; commit() starts them, all or, where one was refused, none.")
+  buffer
       .def(
           "commit",
           [](Buffer& b) {
             Pool pool;
             if (b.object->status() >= MTL::CommandBufferStatusCommitted)
               refuse("CommandBuffer.commit", "the buffer was committed before");
+            handlers().add(std::exchange(b.handlers, 0));
+            const nb::gil_scoped_release released;
             b.object->commit();
           },
           "Starts the work, once. It runs beside Python.")
@@ -101,6 +178,43 @@ void bind_queues(nb::module_& m) {
             refuse("CommandBuffer", error ? text_of(error->localizedDescription()) : "failed without a reason");
           },
           "Returns when the work is done; openbnns.Error where it failed.")
+      .def(
+          "add_scheduled_handler",
+          [](Buffer& b, nb::callable function) {
+            add_handler(b, std::move(function), "CommandBuffer.add_scheduled_handler",
+                        [&](const MTL::HandlerFunction& f) { b.object->addScheduledHandler(f); });
+          },
+          nb::arg("handler"),
+          nb::sig("def add_scheduled_handler(self, handler: "
+                  "collections.abc.Callable[[CommandBuffer], object]) -> None"),
+          "Calls handler(buffer) on a thread of the queue when the work "
+          "begins. Before commit().")
+      .def(
+          "add_completed_handler",
+          [](Buffer& b, nb::callable function) {
+            add_handler(b, std::move(function), "CommandBuffer.add_completed_handler",
+                        [&](const MTL::HandlerFunction& f) { b.object->addCompletedHandler(f); });
+          },
+          nb::arg("handler"),
+          nb::sig("def add_completed_handler(self, handler: "
+                  "collections.abc.Callable[[CommandBuffer], object]) -> None"),
+          "The same when the work is done or has failed: see status and error. "
+          "wait_until_completed() waits for it too.")
+      .def_prop_ro(
+          "error",
+          [](const Buffer& b) -> std::optional<std::string> {
+            const NS::Error* error = b.object->error();
+            if (!error) return std::nullopt;
+            return text_of(error->localizedDescription());
+          },
+          "Why it failed; None where it did not.")
+      .def_prop_rw(
+          "label", [](const Buffer& b) { return text_of(b.object->label()); },
+          [](Buffer& b, const std::string& text) {
+            Pool pool;
+            b.object->setLabel(NS::String::string(text.c_str(), NS::UTF8StringEncoding));
+          },
+          "A name that errors mention.")
       .def_prop_ro("status",
                    [](const Buffer& b) {
                      constexpr const char* kNames[] = {"not enqueued", "enqueued",  "committed",
@@ -124,4 +238,9 @@ NB_MODULE(_mps, m) {
   openbnns::bind_queues(m);
   openbnns::bind_images(m);
   openbnns::bind_pooling(m);
+  m.def("_finish", [] {
+    const nb::gil_scoped_release released;
+    openbnns::handlers().wait();
+  });
+  nb::module_::import_("atexit").attr("register")(m.attr("_finish"));
 }

@@ -16,12 +16,26 @@ struct Queue {
 };
 struct Buffer {
   NS::SharedPtr<MTL::CommandBuffer> object;
+  std::size_t handlers = 0;  // that run once it is committed
 };
 struct Image {
   NS::SharedPtr<MPS::Image> object;
+  std::size_t first = 0;  // a view's first image in the memory
 };
+struct TemporaryImage : Image {};
 struct State {
   NS::SharedPtr<MPS::State> object;
+};
+struct Forward {
+  NS::SharedPtr<MPS::CNNPooling> object;
+};
+struct Backward {
+  NS::SharedPtr<MPS::CNNPoolingGradient> object;
+};
+// What Python tells apart by class.
+template <class Kernel, class Base>
+struct Of : Base {
+  Kernel* kernel() const { return static_cast<Kernel*>(this->object.get()); }
 };
 
 // openbnns.Error with the library's last reason, where there is one.
@@ -30,7 +44,8 @@ struct State {
   refuse(where, reason && *reason ? reason : "refused without a reason");
 }
 
-// What a call returns autoreleased dies with the pool, at the end of the scope: retain what is kept.
+// What a call returns autoreleased dies with the pool, at the end of the scope:
+// retain what is kept.
 class Pool {
  public:
   Pool() : pool_(NS::TransferPtr(NS::AutoreleasePool::alloc()->init())) { MTLX::clearLastError(); }
@@ -43,7 +58,14 @@ inline std::string text_of(const NS::String* text) {
   return text ? text->utf8String() : "";
 }
 
+// An Image, or a TemporaryImage where it is one. Retains.
+nb::object to_python(MPS::Image* image, std::size_t first = 0);
+// A kernel's class as Python names it.
+std::string name_of(const MPS::Kernel* kernel);
+
 void bind_images(nb::module_& m);
 void bind_pooling(nb::module_& m);
+void bind_encodes(nb::class_<Forward>& forward, nb::class_<Backward>& backward);
+void bind_archives(nb::module_& m, nb::class_<Forward>& forward, nb::class_<Backward>& backward);
 
 }  // namespace openbnns

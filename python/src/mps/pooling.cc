@@ -1,5 +1,6 @@
-// The pooling kernels and their gradients. Results of encodes are ordinary images, which can be read; temporary ones
-// are not offered.
+// The pooling kernels and their gradients: classes and properties. Results of
+// encodes are ordinary images, which can be read, unless the kernel is told to
+// make temporary ones.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -17,74 +18,12 @@ namespace {
 using Offset = std::tuple<NS::Integer, NS::Integer, NS::Integer>;
 using Sizes = std::tuple<NS::UInteger, NS::UInteger, NS::UInteger>;
 
-struct Forward {
-  NS::SharedPtr<MPS::CNNPooling> object;
-};
-struct Backward {
-  NS::SharedPtr<MPS::CNNPoolingGradient> object;
-};
-// What Python tells apart by class.
-template <class Kernel, class Base>
-struct Of : Base {
-  Kernel* kernel() const { return static_cast<Kernel*>(this->object.get()); }
-};
-
 template <class Wrapper, class Kernel>
 void keep(Wrapper* self, Kernel* made, const char* where) {
   if (!made) refused(where);
   made->setDestinationImageAllocator(MPS::Image::defaultAllocator());
   new (self) Wrapper();
   self->object = NS::TransferPtr(made);
-}
-
-// An encode that returned nothing has failed its buffer; the buffer's error is the reason.
-void check_encode(const Buffer& buffer, const void* result, const std::string& where) {
-  if (result) return;
-  const NS::Error* error = buffer.object->error();
-  refuse(where, error ? text_of(error->localizedDescription()) : std::string(MTLX::lastError()));
-}
-
-std::string name_of(const MPS::Kernel* kernel) {
-  const std::string name = kernel->className();
-  return name.rfind("MPS", 0) == 0 ? name.substr(3) : name;
-}
-
-Image encode(const Forward& f, Buffer& buffer, const Image& source, const Image* destination) {
-  Pool pool;
-  MPS::Image* made = destination ? destination->object.get() : nullptr;
-  if (destination)
-    f.object->encodeToCommandBuffer(buffer.object.get(), source.object.get(), made);
-  else
-    made = f.object->encodeToCommandBuffer(buffer.object.get(), source.object.get());
-  check_encode(buffer, buffer.object->error() ? nullptr : made, name_of(f.object.get()));
-  return {NS::RetainPtr(made)};
-}
-
-std::pair<Image, State> encode_with_state(const Forward& f, Buffer& buffer, const Image& source) {
-  Pool pool;
-  MPS::State* state = nullptr;
-  MPS::Image* made = f.object->encodeToCommandBuffer(buffer.object.get(), source.object.get(), &state, false);
-  check_encode(buffer, state ? made : nullptr, name_of(f.object.get()));
-  return {Image{NS::RetainPtr(made)}, State{NS::RetainPtr(state)}};
-}
-
-Image encode_gradient(const Backward& f, Buffer& buffer, const Image& gradient, const Image& source, const State* state,
-                      const Image* destination) {
-  Pool pool;
-  MTL::CommandBuffer* to = buffer.object.get();
-  MPS::Image *dy = gradient.object.get(), *x = source.object.get();
-  MPS::Image* made = destination ? destination->object.get() : nullptr;
-  MPS::State* from = state ? state->object.get() : nullptr;
-  if (destination && state)
-    f.object->encodeToCommandBuffer(to, dy, x, from, made);
-  else if (destination)
-    f.object->encodeToCommandBuffer(to, dy, x, made);
-  else if (state)
-    made = f.object->encodeToCommandBuffer(to, dy, x, from);
-  else
-    made = f.object->encodeToCommandBuffer(to, dy, x);
-  check_encode(buffer, buffer.object->error() ? nullptr : made, name_of(f.object.get()));
-  return {NS::RetainPtr(made)};
 }
 
 Offset get(MPS::Offset o) {
@@ -115,7 +54,9 @@ const char* name_of(MPS::ImageEdgeMode mode) {
   return mode == MPS::ImageEdgeModeClamp ? "clamp" : "zero";
 }
 
-constexpr char kWindow[] = "A window of kernel_width x kernel_height pixels, stride_x and stride_y apart.";
+constexpr char kWindow[] =
+    "A window of kernel_width x kernel_height pixels, "
+    "stride_x and stride_y apart.";
 
 template <class Kernel, class Base>
 nb::class_<Of<Kernel, Base>, Base> bind_kernel(nb::module_& m, const char* name, const char* doc) {
@@ -158,64 +99,87 @@ void bind_zero_pad(Class c) {
           [](Self& s, NS::UInteger n) { s.kernel()->setZeroPadSizeY(n); }, "With clamp: rows of zeros that count.");
 }
 
-void bind_forward(nb::module_& m) {
-  nb::class_<Forward>(m, "CNNPooling", "The base of the pooling kernels.")
-      .def("encode", &encode, nb::arg("command_buffer"), nb::arg("source"), nb::arg("destination").none() = nb::none(),
-           "Records the pooling of `source`; returns the destination, by default a new image sized by the padding "
-           "policy.")
-      .def("encode_with_state", &encode_with_state, nb::arg("command_buffer"), nb::arg("source"),
-           "The same, and the state that the gradient kernel takes.")
+template <class Class>
+void bind_common(Class& c) {
+  using Self = typename Class::Type;
+  c.def_prop_rw(
+       "temporary_results",
+       [](const Self& k) { return k.object->destinationImageAllocator() == MPS::TemporaryImage::defaultAllocator(); },
+       [](Self& k, bool temporary) {
+         k.object->setDestinationImageAllocator(temporary ? MPS::TemporaryImage::defaultAllocator()
+                                                          : MPS::Image::defaultAllocator());
+       },
+       "Whether encodes without a destination return TemporaryImages, for "
+       "other encodes of the same buffer alone.")
       .def_prop_rw(
-          "offset", [](const Forward& f) { return get(f.object->offset()); },
-          [](Forward& f, Offset o) { f.object->setOffset(set(o)); },
-          "(x, y, image) of the source under the first window's centre. Encodes without a destination set it.")
-      .def_prop_rw(
-          "clip_rect", [](const Forward& f) { return get(f.object->clipRect()); },
-          [](Forward& f, const Clip& clip) { f.object->setClipRect(set(clip)); },
-          nb::for_setter(nb::arg("clip").none()),
-          "((x, y, image), (width, height, images)) of the destination that is written; None: all.")
-      .def_prop_rw(
-          "edge_mode", [](const Forward& f) { return name_of(f.object->edgeMode()); },
-          [](Forward& f, const std::string& name) { f.object->setEdgeMode(edge_mode(name)); },
-          "What lies outside of the source: \"zero\" or \"clamp\", the nearest pixel.")
+          "clip_rect", [](const Self& k) { return get(k.object->clipRect()); },
+          [](Self& k, const Clip& clip) { k.object->setClipRect(set(clip)); }, nb::for_setter(nb::arg("clip").none()),
+          "((x, y, image), (width, height, images)) of the destination that is "
+          "written; None: all.")
       .def_prop_rw(
           "padding_method",
-          [](const Forward& f) {
-            return static_cast<NS::UInteger>(f.object->padding() ? f.object->padding()->paddingMethod()
+          [](const Self& k) {
+            return static_cast<NS::UInteger>(k.object->padding() ? k.object->padding()->paddingMethod()
                                                                  : MPS::NNPaddingMethodSizeValidOnly);
           },
-          [](Forward& f, NS::UInteger method) {
+          [](Self& k, NS::UInteger method) {
             Pool pool;
-            f.object->setPadding(MPS::NNDefaultPadding::paddingWithMethod(static_cast<MPS::NNPaddingMethod>(method)));
+            k.object->setPadding(MPS::NNDefaultPadding::paddingWithMethod(static_cast<MPS::NNPaddingMethod>(method)));
           },
           "How large new destinations are: openbnns.mps.PaddingMethod.")
       .def_prop_rw(
           "destination_feature_channel_offset",
-          [](const Forward& f) { return f.object->destinationFeatureChannelOffset(); },
-          [](Forward& f, NS::UInteger n) { f.object->setDestinationFeatureChannelOffset(n); })
+          [](const Self& k) { return k.object->destinationFeatureChannelOffset(); },
+          [](Self& k, NS::UInteger n) { k.object->setDestinationFeatureChannelOffset(n); },
+          "The first channel of the destination that is written.")
+      .def_prop_rw(
+          "label", [](const Self& k) { return text_of(k.object->label()); },
+          [](Self& k, const std::string& text) {
+            Pool pool;
+            k.object->setLabel(NS::String::string(text.c_str(), NS::UTF8StringEncoding));
+          },
+          "A name that errors mention.")
+      .def_prop_ro("device", [](const Self& k) { return Device{NS::RetainPtr(k.object->device())}; })
+      .def("__repr__", [](const Self& k) {
+        Pool pool;
+        return text_of(k.object->description());
+      });
+}
+
+nb::class_<Forward> bind_forward(nb::module_& m) {
+  nb::class_<Forward> base(m, "CNNPooling", "The base of the pooling kernels.");
+  bind_common(base);
+  base.def_prop_rw(
+          "offset", [](const Forward& f) { return get(f.object->offset()); },
+          [](Forward& f, Offset o) { f.object->setOffset(set(o)); },
+          "(x, y, image) of the source under the first window's centre. "
+          "Encodes without a destination set it.")
+      .def_prop_rw(
+          "edge_mode", [](const Forward& f) { return name_of(f.object->edgeMode()); },
+          [](Forward& f, const std::string& name) { f.object->setEdgeMode(edge_mode(name)); },
+          "What lies outside of the source: \"zero\" or \"clamp\", the nearest "
+          "pixel.")
       .def_prop_rw(
           "source_feature_channel_offset", [](const Forward& f) { return f.object->sourceFeatureChannelOffset(); },
-          [](Forward& f, NS::UInteger n) { f.object->setSourceFeatureChannelOffset(n); })
-      .def("__repr__", [](const Forward& f) {
-        Pool pool;
-        return text_of(f.object->description());
-      });
+          [](Forward& f, NS::UInteger n) { f.object->setSourceFeatureChannelOffset(n); },
+          "The first channel of the source that is read.")
+      .def_prop_rw(
+          "source_feature_channel_max_count", [](const Forward& f) { return f.object->sourceFeatureChannelMaxCount(); },
+          [](Forward& f, NS::UInteger n) { f.object->setSourceFeatureChannelMaxCount(n); },
+          "How many channels of the source are read at most.");
   bind_kernel<MPS::CNNPoolingMax, Forward>(m, "CNNPoolingMax", "The largest value of each window.");
   bind_zero_pad(bind_kernel<MPS::CNNPoolingAverage, Forward>(m, "CNNPoolingAverage", "The mean of each window."));
   bind_kernel<MPS::CNNPoolingL2Norm, Forward>(m, "CNNPoolingL2Norm",
                                               "The square root of the sum of squares of each window.");
   bind_dilated<MPS::CNNDilatedPoolingMax, Forward>(m, "CNNDilatedPoolingMax",
                                                    "The largest of taps that are dilation_x and dilation_y apart.");
+  return base;
 }
 
-void bind_backward(nb::module_& m) {
-  nb::class_<Backward>(m, "CNNPoolingGradient", "The base of the gradient kernels.")
-      .def("encode", &encode_gradient, nb::arg("command_buffer"), nb::arg("source_gradient"), nb::arg("source_image"),
-           nb::arg("state").none() = nb::none(), nb::arg("destination").none() = nb::none(),
-           "Records the gradient with respect to `source_image`, which the forward kernel read, from that of its "
-           "destination. "
-           "The state sets offsets and edge mode where there is no destination.")
-      .def_prop_rw(
+nb::class_<Backward> bind_backward(nb::module_& m) {
+  nb::class_<Backward> base(m, "CNNPoolingGradient", "The base of the gradient kernels.");
+  bind_common(base);
+  base.def_prop_rw(
           "primary_offset", [](const Backward& f) { return get(f.object->primaryOffset()); },
           [](Backward& f, Offset o) { f.object->setPrimaryOffset(set(o)); })
       .def_prop_rw(
@@ -235,13 +199,13 @@ void bind_backward(nb::module_& m) {
           },
           "(width, height, images) of the incoming gradient that count.")
       .def_prop_rw(
-          "clip_rect", [](const Backward& f) { return get(f.object->clipRect()); },
-          [](Backward& f, const Clip& clip) { f.object->setClipRect(set(clip)); },
-          nb::for_setter(nb::arg("clip").none()))
-      .def("__repr__", [](const Backward& f) {
-        Pool pool;
-        return text_of(f.object->description());
-      });
+          "kernel_offset_x", [](const Backward& f) { return f.object->kernelOffsetX(); },
+          [](Backward& f, NS::Integer n) { f.object->setKernelOffsetX(n); },
+          "Subtracted from the position of every window, in pixels of the "
+          "source.")
+      .def_prop_rw(
+          "kernel_offset_y", [](const Backward& f) { return f.object->kernelOffsetY(); },
+          [](Backward& f, NS::Integer n) { f.object->setKernelOffsetY(n); });
   bind_kernel<MPS::CNNPoolingMaxGradient, Backward>(m, "CNNPoolingMaxGradient",
                                                     "All of it goes to the first maximum of a window.");
   bind_zero_pad(
@@ -249,13 +213,21 @@ void bind_backward(nb::module_& m) {
   bind_kernel<MPS::CNNPoolingL2NormGradient, Backward>(m, "CNNPoolingL2NormGradient", "Times source / norm.");
   bind_dilated<MPS::CNNDilatedPoolingMaxGradient, Backward>(m, "CNNDilatedPoolingMaxGradient",
                                                             "As CNNPoolingMaxGradient, with dilation.");
+  return base;
 }
 
 }  // namespace
 
+std::string name_of(const MPS::Kernel* kernel) {
+  const std::string name = kernel->className();
+  return name.rfind("MPS", 0) == 0 ? name.substr(3) : name;
+}
+
 void bind_pooling(nb::module_& m) {
-  bind_forward(m);
-  bind_backward(m);
+  nb::class_<Forward> forward = bind_forward(m);
+  nb::class_<Backward> backward = bind_backward(m);
+  bind_encodes(forward, backward);
+  bind_archives(m, forward, backward);
 }
 
 }  // namespace openbnns
