@@ -118,6 +118,24 @@ def residual(r: Rng) -> Any:
     return make(nn, nn.Residual), make(torch.nn, TorchResidual), (pick(r, 1, 3), c, pick(r, 3, 8), pick(r, 3, 8))
 
 
+def conv_norm(r: Rng) -> Any:
+    """One filter in training: a convolution, its normalization, and an activation or none."""
+    g = pick(r, 1, 2)
+    i, o, bias, act = g * pick(r, 1, 4), g * pick(r, 1, 4), bool(r.integers(2)), [None, "ReLU", "Tanh", "Sigmoid", "GELU"][pick(r, 0, 4)]
+    k, s, p, d = (pick(r, 1, 3), pick(r, 1, 3)), (pick(r, 1, 2), pick(r, 1, 2)), (pick(r, 0, 1), pick(r, 0, 1)), (pick(r, 1, 2), pick(r, 1, 2))
+
+    def make(lib: Any) -> Any:
+        layers = [lib.Conv2d(i, o, k, s, p, d, g, bias), lib.BatchNorm2d(o)] + ([] if act is None else [getattr(lib, act)()])
+        return lib.Sequential(*layers, lib.Conv2d(o, 2, 1))
+    return make(nn), make(torch.nn), (pick(r, 2, 4), i, pick(r, 6, 10), pick(r, 6, 10))
+
+
+def adaptive_pool(r: Rng) -> Any:
+    size, times = (pick(r, 1, 4), pick(r, 1, 4)), (pick(r, 1, 3), pick(r, 1, 3))
+    return (nn.AdaptiveAvgPool2d(size), torch.nn.AdaptiveAvgPool2d(size),
+            (pick(r, 1, 3), pick(r, 1, 4), size[0] * times[0], size[1] * times[1]))
+
+
 def stack(r: Rng) -> Any:
     acts = [("ReLU", "ReLU"), ("Sigmoid", "Sigmoid"), ("Tanh", "Tanh"), ("SiLU", "SiLU"), ("GELU", "GELU")]
     a = acts[pick(r, 0, 4)][0]
@@ -138,6 +156,7 @@ MODULES: dict[str, Callable[[Rng], Any]] = {
     "silu": element(nn.SiLU(), torch.nn.SiLU()), "leaky_relu": element(nn.LeakyReLU(0.2), torch.nn.LeakyReLU(0.2)),
     "relu6": element(nn.ReLU6(), torch.nn.ReLU6()), "softmax": softmax(nn.Softmax, torch.nn.Softmax),
     "log_softmax": softmax(nn.LogSoftmax, torch.nn.LogSoftmax), "flatten": flatten, "residual": residual, "stack": stack,
+    "conv_norm": conv_norm, "adaptive_pool": adaptive_pool, "identity": element(nn.Identity(), torch.nn.Identity()),
 }
 
 
@@ -269,8 +288,7 @@ def test_tensor_operations() -> None:
         def forward(self, x: Any, y: Any) -> Any:
             z = x * y + x / y - y * 2 + 1.5 - (-x) + x * x
             w = z.reshape(3, 20) + z.reshape(3, 20)
-            return w.reshape(3, 4, 5).transpose(1, 0, 2)[1:, :2] * 0.5 + z.transpose(1, 0, 2)[1:, :2].mean() * 0 if False else (
-                w.reshape(3, 4, 5).transpose(1, 0, 2)[1:, :2]), nn.concatenate([x, z], 1).mean(1) if not torch.is_tensor(x) else 0
+            return w.reshape(3, 4, 5).transpose(1, 0, 2)[1:, :2], nn.concatenate([x, z], 1).mean(1)
 
     class Theirs(torch.nn.Module):
         def forward(self, x: Any, y: Any) -> Any:
@@ -279,6 +297,48 @@ def test_tensor_operations() -> None:
             return w.reshape(3, 4, 5).permute(1, 0, 2)[1:, :2], torch.cat([x, z], 1).mean(1)
 
     compare(Ours(), Theirs(), [a, b], 1)
+
+
+def test_dropout_keeps_the_mean_and_scales_gradients() -> None:
+    r = np.random.default_rng(2)
+    for p in (0.1, 0.5, 0.9):
+        layer, x = nn.Dropout(p), r.standard_normal((400, 100)).astype(np.float32) + 2
+        y = layer(x)
+        kept = y != 0
+        assert abs(kept.mean() - (1 - p)) < 0.02
+        close(y[kept], x[kept] / (1 - p))
+    net = nn.Sequential(nn.Linear(4, 100), nn.Dropout(0.5))
+    net[0].weight.data[...], net[0].bias.data[...] = 1, 1
+    out: list[np.ndarray] = []
+
+    def total(y: Any) -> Any:
+        out.append(y.numpy())
+        return y.sum()
+    _, grads = nn.value_and_grad(net, total)(np.ones((8, 4), np.float32))
+    close(grads["0.bias"], (out[0] != 0).sum(0) * 2.0)
+
+
+def test_a_fused_normalization_follows_its_layers() -> None:
+    """What was one filter takes up changes of either layer, and eval() uses the running statistics that training moved."""
+    r = np.random.default_rng(4)
+    x = r.standard_normal((4, 2, 6, 6)).astype(np.float32)
+    fused = nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ReLU())
+
+    def apart(model: Any) -> Any:
+        return model[2](model[1](model[0](x)))
+    for change in (lambda: None, lambda: setattr(fused[1], "eps", 0.5), lambda: setattr(fused[0], "weight", nn.Parameter(-fused[0].weight.data)),
+                   lambda: setattr(fused[1], "bias", nn.Parameter(np.ones(3))), lambda: setattr(fused[1].weight, "data", [1, 2, 3])):
+        change()
+        close(fused(x), apart(fused))
+    with pytest.raises(Exception, match="BatchNorm2d: input has shape"):
+        nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(4))(x)
+    with pytest.raises(Exception, match="more than one value"):
+        nn.Sequential(nn.Conv2d(2, 3, 6), nn.BatchNorm2d(3))(x[:1])
+    fused.requires_grad_(False)
+    fused[1].bias.requires_grad = True
+    _, grads = nn.value_and_grad(fused, lambda y: y.sum())(x)
+    assert list(grads) == ["1.bias"] and grads["1.bias"].any()
+    close(fused.eval()(x), apart(fused))
 
 
 def test_half_types_follow_float32() -> None:

@@ -92,13 +92,18 @@ class Conv2d(Module):
         before, after = (self.pad[2], self.pad[3]) if axis == 0 else (self.pad[0], self.pad[1])
         return (size + before + after - self.dilation[axis] * (self.kernel_size[axis] - 1) - 1) // self.stride[axis] + 1
 
-    def _make(self, x: Tensor) -> UnaryPlan:
-        shape, dtype = x.data.shape, check_float(x, "Conv2d")
+    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, int, int]:
+        """(C, H, W) of the output for an input of (N, C, H, W)."""
         if len(shape) != 4 or shape[1] != self.in_channels:
             raise Error(f"Conv2d: input has shape {shape}, expected (N, {self.in_channels}, H, W)")
         out = (self.out_channels, self._size(shape[2], 0), self._size(shape[3], 1))
         if out[1] < 1 or out[2] < 1:
             raise Error(f"Conv2d: input has shape {shape}, expected an image of the kernel's size {self.kernel_size} or more")
+        return out
+
+    def _make(self, x: Tensor) -> UnaryPlan:
+        shape, dtype = x.data.shape, check_float(x, "Conv2d")
+        out = self.output_shape(shape)
         filter = ConvolutionLayer(input=_core.Array(shape[1:], dtype), output=_core.Array(out, dtype), weights=self.weight.array,
                                   bias=self.bias.array if self.bias is not None else None, stride=self.stride,
                                   dilation=self.dilation, padding=self.pad, groups=self.groups, activation=self._activation,

@@ -22,7 +22,9 @@ _REDUCTIONS = {"mean": LossReduction.mean, "sum": LossReduction.sum}
 
 
 class _LossPlan(Plan):
-    def __init__(self, x: Tensor, n: int, function: LossFunction, reduction: LossReduction, number: float) -> None:
+    def __init__(self, name: str, x: Tensor, n: int, function: LossFunction, reduction: LossReduction, number: float) -> None:
+        if str(x.dtype) not in ("float32", "float16", "bfloat16"):
+            raise Error(f"{name}: prediction is of dtype {x.dtype}, expected float32, float16 or bfloat16")
         self.n = n
         spec = _core.Array((max(1, x.size // max(1, n)),), str(x.dtype))
         self.filter = LossLayer(input=spec, loss_function=function, loss_reduction=reduction, number=number)
@@ -62,21 +64,25 @@ def _loss(name: str, function: LossFunction, x: Any, target: Any, reduction: str
     x = as_input(x)
     if reduction not in _REDUCTIONS:
         raise Error(f"{name}: reduction is {reduction!r}, expected 'mean' or 'sum'")
-    if str(x.dtype) not in ("float32", "float16", "bfloat16"):
-        raise Error(f"{name}: prediction is of dtype {x.dtype}, expected float32, float16 or bfloat16")
     n = x.shape[0] if x.ndim else 1
     if x.size == 0:
         raise Error(f"{name}: prediction has shape {x.shape}, expected at least one number")
     t = target.data if isinstance(target, Tensor) else as_array(target)
+    if classes and t.dtype.kind == "b" and t.ndim == 1:
+        t = t.astype(np.int64)
     plan = _plans.get((function, reduction, number, x.shape, x.dtype),
-                      lambda: _LossPlan(x, n, function, _REDUCTIONS[reduction], number))
+                      lambda: _LossPlan(name, x, n, function, _REDUCTIONS[reduction], number))
     assert isinstance(plan, _LossPlan)
     if classes and t.dtype.kind in "iu":
         if x.ndim != 2 or t.shape != (n,):
             raise Error(f"{name}: prediction has shape {x.shape} with target {t.shape}, expected (N, classes) with (N,)")
-        if n and (t.min() < 0 or t.max() >= x.shape[1]):
-            raise Error(f"{name}: target has classes from {t.min()} to {t.max()}, expected 0 to {x.shape[1] - 1}")
-        return plan.run(x, plan.one_hot(t))
+        try:
+            if t.min() < 0:
+                raise IndexError
+            labels = plan.one_hot(t)
+        except IndexError:
+            raise Error(f"{name}: target has classes from {t.min()} to {t.max()}, expected 0 to {x.shape[1] - 1}") from None
+        return plan.run(x, labels)
     if t.shape != x.shape and classes and t.ndim < x.ndim:
         raise Error(f"{name}: target has shape {t.shape} and dtype {t.dtype}, expected integers (N,), or probabilities {x.shape}")
     if t.shape != x.shape:
@@ -116,6 +122,9 @@ def huber(prediction: Any, target: Any, reduction: str = "mean", delta: float = 
 
 def hinge(prediction: Any, target: Any, reduction: str = "mean") -> Any:
     """max(0, 1 - (2 t - 1) x) for targets 0 and 1, the mean over all elements."""
+    t = target.data if isinstance(target, Tensor) else as_array(target)
+    if t.size and t.min() < 0:
+        raise Error(f"hinge: target has numbers from {t.min()} on, expected 0 and 1")
     return _loss("hinge", LossFunction.hinge, prediction, target, reduction)
 
 

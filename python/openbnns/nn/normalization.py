@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
 from .. import _core
 from .._errors import Error
+from ..fused import FusedParametersLayer, fused_convolution, fused_normalization
 from ..layers import NormalizationLayer
 from ..types import NormalizationKind, use_client_pointer
 from . import tape
-from .layers import check_float
+from .layers import Conv2d, check_float
 from .module import Module, Parameter
 from .tape import Plan, Tensor
 
@@ -72,6 +73,27 @@ class _FrozenPlan(Plan):
             self.x.add_gradient((dy * scale.reshape(shape)).astype(dy.dtype))
 
 
+class _FusedPlan(Plan):
+    """A convolution, the batch normalization behind it in training, and an activation: one filter of the library."""
+
+    def __init__(self, n: int, out: np.ndarray, filter: Any, conv: Conv2d, norm: "BatchNorm2d", after: Callable[[], None]) -> None:
+        self.n, self.filter, self.norm, self.after = n, filter, norm, after
+        self.parameters = (conv.weight, conv.bias, norm.bias, norm.weight)
+        self.out = Tensor(out)
+
+    def run(self, x: Tensor) -> Tensor:
+        self.x = x
+        x.uses += 1
+        self.filter.apply_all(self.n, [x.array], self.out.array, True)
+        self.after()
+        return self.out.fresh(x.needs or any(p is not None and p.requires_grad for p in self.parameters))
+
+    def backward(self) -> None:
+        x, out = self.x, self.out
+        self.filter.apply_all_backward(self.n, [x.array], out.array, out.grad, [x.target()],
+                                       [None if p is None else p.target() for p in self.parameters])
+
+
 class _Norm(Module):
     weight: Parameter | None
     bias: Parameter | None
@@ -125,15 +147,22 @@ class BatchNorm2d(_Norm):
             return _FrozenPlan(shape[0], y, filter, self)
         if self.running_mean is None:
             return _NormPlan(shape[0], y, self._filter(kind, shape[1:], dtype), self.weight, self.bias, True)
+        mean, variance, after = self._statistics(shape)
+        filter = self._filter(kind, shape[1:], dtype, moving_mean=mean, moving_variance=variance, momentum=0.0)
+        return _NormPlan(shape[0], y, filter, self.weight, self.bias, True, after)
+
+    def _statistics(self, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, Callable[[], None]]:
+        """Memory for the statistics of a batch, and what moves the running ones behind a training pass.
+
+        With momentum 0 the library leaves the batch's own statistics; the running ones move here, with PyTorch's variance.
+        """
         values = shape[0] * shape[2] * shape[3]
         if values < 2:
             raise Error(f"BatchNorm2d: input has shape {shape}, expected more than one value for each channel in training")
-        # With momentum 0 the library leaves the batch's own statistics; the running ones move here, with PyTorch's variance.
         mean, variance = np.zeros(self.num_features, np.float32), np.zeros(self.num_features, np.float32)
-        filter = self._filter(kind, shape[1:], dtype, moving_mean=mean, moving_variance=variance, momentum=0.0)
-        unbiased = np.float32(self.momentum * values / (values - 1))
         running_mean, running_var, count = self.running_mean, self.running_var, self.num_batches_tracked
         keep, take = np.float32(1 - self.momentum), np.float32(self.momentum)
+        unbiased = np.float32(self.momentum * values / (values - 1))
         assert running_mean is not None and running_var is not None and count is not None
 
         def after() -> None:
@@ -146,7 +175,32 @@ class BatchNorm2d(_Norm):
             running_var.__iadd__(variance * unbiased)
             count.__iadd__(1)
 
-        return _NormPlan(shape[0], y, filter, self.weight, self.bias, True, after)
+        return mean, variance, after
+
+    def takes(self, x: Tensor) -> bool:
+        """Whether a convolution of x and this layer can be one filter: in training, with weights and running statistics."""
+        return (self.training and self.running_mean is not None and self.weight is not None and x.data.dtype == np.float32
+                and x.data.ndim == 4 and x.data.size > 0)
+
+    def behind(self, conv: Conv2d, activation: Any, x: Tensor) -> Tensor:
+        """activation(self(conv(x))) in one call."""
+        key = (x.data.shape, id(self), self._plans.version, activation)
+        return conv._plans.get(key, lambda: self._fuse(conv, activation, x)).run(x)
+
+    def _fuse(self, conv: Conv2d, activation: Any, x: Tensor) -> Plan:
+        shape = x.data.shape
+        out = conv.output_shape(shape)
+        if out[0] != self.num_features:
+            raise Error(f"BatchNorm2d: input has shape {(shape[0],) + out}, expected (N, {self.num_features}, H, W)")
+        assert self.weight is not None and self.bias is not None
+        mean, variance, after = self._statistics((shape[0],) + out)
+        stages = [fused_convolution(conv.weight.array, None if conv.bias is None else conv.bias.array, conv.stride, conv.dilation,
+                                    conv.pad, conv.groups),
+                  fused_normalization(NormalizationKind.batch, self.bias.array, self.weight.array, mean, variance, 0.0, self.eps,
+                                      activation)]
+        filter = FusedParametersLayer(inputs=_core.Array(shape[1:]), output=_core.Array(out), fused_layer_parameters=stages,
+                                      filter_parameters=use_client_pointer)
+        return _FusedPlan(shape[0], np.empty((shape[0],) + out, np.float32), filter, conv, self, after)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"

@@ -7,9 +7,10 @@ from typing import Any, Sequence
 import numpy as np
 
 from .. import _core
+from .._core import Activation
 from .._errors import Error
 from ..layers import ActivationLayer, BinaryArithmeticLayer, PermuteLayer
-from ..types import ActivationFunction, ArithmeticFunction
+from ..types import ActivationFunction, ArithmeticFunction, identity
 from .tape import Gradient, Plan, Plans, Tensor, as_input
 
 _plans = Plans()
@@ -17,11 +18,11 @@ _plans.LIMIT = 256
 
 
 class _Binary(Plan):
-    def __init__(self, function: ArithmeticFunction, a: Tensor) -> None:
+    def __init__(self, function: ArithmeticFunction, a: Tensor, activation: Activation) -> None:
         n, sample = a.data.shape[0] if a.data.ndim else 1, max(1, a.data.size // max(1, a.data.shape[0] if a.data.ndim else 1))
         self.n = n
         spec = _core.Array((sample,), str(a.data.dtype))
-        self.filter = BinaryArithmeticLayer(input_a=spec, input_b=spec, output=spec, function=function)
+        self.filter = BinaryArithmeticLayer(input_a=spec, input_b=spec, output=spec, function=function, activation=activation)
         self.out = Tensor(np.empty_like(a.data))
 
     def run(self, a: Tensor, b: Tensor) -> Tensor:
@@ -42,11 +43,11 @@ class _Binary(Plan):
                                         [a.target() if a.needs else spare, b.target() if b.needs else spare])
 
 
-def _binary(function: ArithmeticFunction, a: Tensor, b: Any) -> Tensor:
+def _binary(function: ArithmeticFunction, a: Tensor, b: Any, activation: Activation = identity) -> Tensor:
     other = as_input(b) if not isinstance(b, (int, float)) else as_input(np.full(a.shape, b, a.dtype))
     if other.shape != a.shape or other.dtype != a.dtype:
         raise Error(f"{function.name}: other has shape {other.shape} and dtype {other.dtype}, expected {a.shape} and {a.dtype}")
-    plan = _plans.get((function, a.shape, a.dtype), lambda: _Binary(function, a))
+    plan = _plans.get((function, a.shape, a.dtype, activation), lambda: _Binary(function, a, activation))
     return plan.run(a, other)
 
 
@@ -54,6 +55,11 @@ def add(a: Tensor, b: Any) -> Tensor:
     if isinstance(b, (int, float)):
         return a if b == 0 else _affine(a, 1.0, float(b))
     return _binary(ArithmeticFunction.add, a, b)
+
+
+def add_activated(a: Tensor, b: Tensor, activation: Activation) -> Tensor:
+    """activation(a + b) in one call."""
+    return _binary(ArithmeticFunction.add, a, b, activation)
 
 
 def subtract(a: Tensor, b: Any) -> Tensor:

@@ -12,9 +12,10 @@ from .._errors import Error
 from ..layers import ActivationLayer, DropoutLayer, PoolingLayer
 from .._core import Activation
 from ..types import ActivationFunction, Pair, PoolingFunction, identity, pair
-from . import tape
+from . import operations, tape
 from .layers import Conv2d, Linear, check_float
-from .module import Module, UnaryPlan, generator
+from .module import Module, UnaryPlan, generator, positive
+from .normalization import BatchNorm2d
 from .tape import Tensor
 
 
@@ -130,6 +131,7 @@ class _Pool2d(Module):
         self.kernel_size = pair(kernel_size, "kernel_size")
         self.stride = pair(stride, "stride") if stride is not None else self.kernel_size
         self.padding = pair(padding, "padding")
+        positive(type(self).__name__, kernel_size=min(self.kernel_size), stride=min(self.stride))
         if any(2 * p > k for p, k in zip(self.padding, self.kernel_size)):
             raise Error(f"{type(self).__name__}: padding is {self.padding}, expected at most half of {self.kernel_size}")
 
@@ -259,17 +261,23 @@ _FUSED = {ReLU, Sigmoid, Tanh, ReLU6}
 
 
 class Sequential(Module):
-    """Modules one after the other, named "0", "1", ... Convolutions and Linears take an activation behind them into one call."""
+    """Modules one after the other, named "0", "1", ... A Conv2d or Linear and the activation behind it are one call of the library,
+    and so are in training a Conv2d, the BatchNorm2d behind it, and an activation."""
 
     def __init__(self, *modules: Module) -> None:
         super().__init__()
-        self._list = list(modules)
+        self._list: list[Module] = []
+        for module in modules:
+            self.append(module)
 
     def children(self) -> Iterator[tuple[str, Module]]:
         for i, module in enumerate(self._list):
             yield str(i), module
 
     def append(self, module: Module) -> "Sequential":
+        if not isinstance(module, Module):
+            what = f"the class {module.__name__}" if isinstance(module, type) else f"{type(module).__name__}"
+            raise Error(f"Sequential: module {len(self._list)} is {what}, expected an object of a Module (a list goes in as *list)")
         self._list.append(module)
         return self
 
@@ -284,20 +292,24 @@ class Sequential(Module):
         return iter(self._list)
 
     def forward(self, x: Any) -> Any:
-        modules = self._list
-        i = 0
+        modules, i = self._list, 0
         while i < len(modules):
-            module = modules[i]
-            if type(module) in (Conv2d, Linear) and i + 1 < len(modules) and type(modules[i + 1]) in _FUSED:
-                module._activation = modules[i + 1].function
-                try:
-                    x = module.forward(x)
-                finally:
-                    module._activation = identity
-                i += 2
-            else:
-                x = module.forward(x)
-                i += 1
+            module, i = modules[i], i + 1
+            if type(module) in (Conv2d, Linear) and i < len(modules) and isinstance(x, Tensor):
+                behind = modules[i]
+                if type(behind) in _FUSED:
+                    module._activation, i = behind.function, i + 1
+                    try:
+                        x = module.forward(x)
+                    finally:
+                        module._activation = identity
+                    continue
+                if type(module) is Conv2d and type(behind) is BatchNorm2d and behind.takes(x):
+                    last = modules[i + 1] if i + 1 < len(modules) and type(modules[i + 1]) in _FUSED else None
+                    x = behind.behind(module, identity if last is None else last.function, x)
+                    i += 1 if last is None else 2
+                    continue
+            x = module.forward(x)
         return x
 
 
@@ -311,6 +323,8 @@ class Residual(Module):
     def forward(self, x: Tensor) -> Tensor:
         y = self.block.forward(x)
         x = x if self.shortcut is None else self.shortcut.forward(x)
+        if type(self.activation) in _FUSED:
+            return operations.add_activated(y, x, self.activation.function)  # type: ignore[union-attr]
         y = y + x
         result: Tensor = y if self.activation is None else self.activation.forward(y)
         return result

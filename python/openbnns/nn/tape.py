@@ -145,6 +145,15 @@ class Tensor:
     def __truediv__(self, other: Any) -> "Tensor":
         return _operations.divide(self, other)
 
+    def __pow__(self, exponent: int) -> "Tensor":
+        """Products of itself: whole exponents from 1 on."""
+        if not isinstance(exponent, int) or exponent < 1:
+            raise Error(f"power: exponent is {exponent!r}, expected a whole number of 1 or more")
+        result = self
+        for _ in range(exponent - 1):
+            result = result * self
+        return result
+
     def __neg__(self) -> "Tensor":
         return _operations.scale(self, -1.0)
 
@@ -210,6 +219,8 @@ class Plans:
 
     LIMIT = 16  # keys that are kept: shapes that come and go do not pile up
 
+    version = 0  # how often they were cleared
+
     def __init__(self) -> None:
         self._local = threading.local()  # passes of two threads must not share memory
 
@@ -239,6 +250,7 @@ class Plans:
 
     def clear(self) -> None:
         self._local = threading.local()
+        self.version += 1
 
     def __getstate__(self) -> dict[str, Any]:
         return {}
@@ -255,6 +267,8 @@ def as_input(value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
     array = as_array(value)
+    if array.dtype.kind not in "biufV":  # V: bfloat16
+        raise Error(f"nn: input is of dtype {array.dtype}, expected numbers")
     if array.dtype == np.float64:
         array = array.astype(np.float32)
     if not array.flags.c_contiguous:
@@ -271,13 +285,18 @@ def as_array(value: Any) -> np.ndarray:
         if str(value.dtype) == "torch.bfloat16":
             value = value.float()
     if hasattr(value, "__dlpack__"):
-        return np.from_dlpack(value)
+        try:
+            return np.from_dlpack(value)
+        except (BufferError, RuntimeError) as error:
+            where = getattr(value, "device", "another device")
+            raise Error(f"nn: an array is on {where}, expected the CPU's memory ({error})") from None
     return np.asarray(value)
 
 
 def wrap(values: Sequence[Any]) -> list[Any]:
     """Arrays, and lists of numbers, as Tensors; everything else as it is."""
-    return [as_input(v) if isinstance(v, np.ndarray) or hasattr(v, "__dlpack__") or _numbers(v) else v for v in values]
+    return [as_input(v) if not isinstance(v, Tensor) and (isinstance(v, np.ndarray) or hasattr(v, "__dlpack__") or _numbers(v)) else v
+            for v in values]
 
 
 def _numbers(value: Any) -> bool:
