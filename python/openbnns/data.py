@@ -32,6 +32,8 @@ class Loader:
         self.items: Any = None
         if hasattr(data, "shape"):
             data = (data,)
+        if isinstance(data, (str, bytes)):
+            raise Error(f"Loader: data is {type(data).__name__}, expected arrays, or something with len() and [i]")
         if isinstance(data, tuple) or (isinstance(data, list) and data and all(hasattr(a, "shape") for a in data)):
             self.arrays = tuple(as_array(a) for a in data)
             sizes = {len(a) for a in self.arrays}
@@ -41,7 +43,8 @@ class Loader:
         elif hasattr(data, "__len__") and hasattr(data, "__getitem__"):
             self.items, self.length = data, len(data)
         else:
-            raise Error(f"Loader: data is {type(data).__name__}, expected arrays, or something with len() and [i]")
+            hint = ": give its .dataset" if hasattr(data, "dataset") else ""
+            raise Error(f"Loader: data is {type(data).__name__}, expected arrays, or something with len() and [i]{hint}")
         self.batch_size, self.shuffle, self.seed, self.drop_last = batch_size, shuffle, seed, drop_last
         self.prefetch, self.transform = prefetch, transform
         self.passes = 0

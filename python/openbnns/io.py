@@ -8,6 +8,7 @@ another name and renamed, so that a crash leaves the old one.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pathlib
@@ -69,8 +70,10 @@ def parse_header(header: bytes, data_size: int) -> tuple[dict[str, tuple[str, tu
         size = np.dtype(_TYPES[dtype]).itemsize
         for s in sizes:
             size *= s
-        if end - begin != size or end > data_size:
-            raise ValueError(f"{name!r} has {end - begin} bytes, expected {size} within {data_size}")
+        if end - begin != size:
+            raise ValueError(f"{name!r} has {end - begin} bytes, expected {size}")
+        if end > data_size:
+            raise ValueError(f"{name!r} ends at byte {end} of the data, the file has {data_size}")
         tensors[name] = (dtype, sizes, begin, end)
     at = 0
     for name, (_, _, begin, end) in sorted(tensors.items(), key=lambda item: item[1][2:]):
@@ -114,6 +117,8 @@ def _write(path: Any, write: Callable[[Any], None]) -> None:
     import tempfile
 
     target = pathlib.Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
     handle, name = tempfile.mkstemp(prefix=target.name + ".", suffix=".tmp", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -31,8 +31,8 @@ class Optimizer:
             raise Error("optimizer: parameters is empty, expected at least one")
         if not all(isinstance(p, Parameter) for p in self.parameters):
             raise Error("optimizer: parameters has other things, expected what model.parameters() returns")
-        if not (math.isfinite(lr) and lr >= 0):
-            raise Error(f"optimizer: lr is {lr}, expected 0 or more")
+        if not isinstance(lr, (int, float, np.number)) or not (math.isfinite(lr) and lr >= 0):
+            raise Error(f"optimizer: lr is {lr!r}, expected a number of 0 or more")
         self.lr = lr
         self.count = 0  # steps so far
         self.accumulators = [np.zeros_like(p.data) for _ in range(self._slots) for p in self.parameters]
@@ -141,6 +141,8 @@ class AdamW(Adam):
 
 def clip_grad_norm(parameters: Iterable[Parameter] | Module, max_norm: float) -> float:
     """Scales all gradients so that their common L2 norm is at most max_norm; returns the norm they had."""
+    if not max_norm >= 0:
+        raise Error(f"clip_grad_norm: max_norm is {max_norm!r}, expected a number of 0 or more")
     chosen = parameters.parameters() if isinstance(parameters, Module) else list(parameters)
     gradients = [p.gradient for p in chosen if p.requires_grad]
     norm = math.sqrt(sum(float(np.dot(g.data.ravel(), g.data.ravel())) for g in gradients))

@@ -17,6 +17,7 @@ from ._errors import Error
 from .data import Loader
 from .nn import losses
 from .nn.module import Module
+from .nn.tape import as_array
 from .nn.training import value_and_grad
 from .optim import Adam, Optimizer, Schedule, clip_grad_norm
 
@@ -24,7 +25,13 @@ Record = dict[str, Any]
 
 
 def accuracy(prediction: np.ndarray, target: np.ndarray) -> float:
-    """The share of rows whose largest number is at the target."""
+    """The share of rows whose largest number is at the target: classes (N,), or probabilities (N, classes)."""
+    target = as_array(target)
+    if target.shape == prediction.shape and target.ndim > 1:
+        target = np.argmax(target, axis=-1)
+    if target.shape != prediction.shape[:-1] or target.dtype.kind not in "biu":
+        raise Error(f"accuracy: target has shape {target.shape} and dtype {target.dtype}, expected classes "
+                    f"{prediction.shape[:-1]}; metrics=() measures none")
     return float(np.mean(np.argmax(prediction, axis=-1) == target)) if len(target) else 0.0
 
 
@@ -32,10 +39,13 @@ _METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {"accuracy": ac
 
 
 def evaluate(model: Module, data: Any, loss: Callable[..., Any] = losses.cross_entropy,
-             metrics: Sequence[Any] = ("accuracy",), batch_size: int = 256) -> Record:
-    """Loss and metrics of a model in eval() over (inputs, targets) or a Loader; the model's mode is put back."""
+             metrics: Sequence[Any] | None = None, batch_size: int = 256) -> Record:
+    """Loss and metrics of a model in eval() over (inputs, targets) or a Loader; the model's mode is put back.
+
+    metrics   "accuracy", or functions of (prediction, target); by default accuracy where the targets are classes
+    """
     loader = data if isinstance(data, Loader) else Loader(data, batch_size, prefetch=0)
-    functions = _functions(metrics)
+    functions = _functions(metrics, loader)
     modes = [(m, m.training) for m in model.modules()]
     sums, count = dict.fromkeys(["loss", *functions], 0.0), 0
     model.eval()
@@ -64,9 +74,12 @@ def predict(model: Module, x: np.ndarray, batch_size: int = 256) -> np.ndarray:
             module.training = mode
 
 
-def _functions(metrics: Sequence[Any]) -> dict[str, Callable[[np.ndarray, np.ndarray], float]]:
+def _functions(metrics: Sequence[Any] | None, loader: Loader) -> dict[str, Callable[[np.ndarray, np.ndarray], float]]:
+    if metrics is None and len(loader):
+        one = loader.arrays[-1][0] if loader.arrays is not None else np.asarray(loader.items[0][-1])
+        metrics = ("accuracy",) if np.ndim(one) == 0 and one.dtype.kind in "biu" else ()
     found = {}
-    for metric in metrics:
+    for metric in metrics or ():
         if isinstance(metric, str):
             if metric not in _METRICS:
                 raise Error(f"fit: metrics has {metric!r}, expected {sorted(_METRICS)} or functions")
@@ -148,13 +161,14 @@ def load_checkpoint(path: Any, model: Module, optimizer: Optimizer | None = None
 
 
 def fit(model: Module, data: Any, epochs: int, *, loss: Callable[..., Any] = losses.cross_entropy,
-        optimizer: Optimizer | None = None, batch_size: int = 32, validation: Any = None, metrics: Sequence[Any] = ("accuracy",),
+        optimizer: Optimizer | None = None, batch_size: int = 32, validation: Any = None, metrics: Sequence[Any] | None = None,
         schedule: Schedule | None = None, clip_norm: float | None = None, callbacks: Iterable[Callable[..., Any]] = (),
         patience: int | None = None, checkpoint: Any = None, resume: bool = False, seed: int = 0,
         progress: bool = True) -> list[Record]:
     """Trains a model and returns a record for each epoch: loss, metrics, val_ of both, lr, seconds.
 
     data           (inputs, targets), shuffled by `seed`, or a Loader
+    metrics        "accuracy", or functions of (prediction, target); by default accuracy where the targets are classes
     schedule       stepped behind each epoch
     callbacks      called as callback(model, record) behind each epoch; one that returns False ends the training
     patience       ends it when val_loss (loss without validation) has not become less for that many epochs
@@ -164,10 +178,14 @@ def fit(model: Module, data: Any, epochs: int, *, loss: Callable[..., Any] = los
     Ctrl-C stops behind the step that runs; the last record then has "interrupted".
     """
     loader = data if isinstance(data, Loader) else Loader(data, batch_size, shuffle=True, seed=seed)
+    if not isinstance(epochs, (int, np.integer)) or epochs < 0:
+        raise Error(f"fit: epochs is {epochs!r}, expected a whole number of 0 or more")
+    if loader.arrays is not None and len(loader.arrays) < 2:
+        raise Error("fit: data has 1 array, expected inputs and targets")
     if len(loader) == 0:
         raise Error(f"fit: data has {loader.length} samples, expected enough for one batch of {loader.batch_size}")
     optimizer = optimizer if optimizer is not None else Adam(model.parameters())
-    functions = _functions(metrics)
+    functions = _functions(metrics, loader)
     step = value_and_grad(model, loss)
     history: list[Record] = []
     start, first, partial = 0, 0, None
@@ -192,7 +210,8 @@ def fit(model: Module, data: Any, epochs: int, *, loss: Callable[..., Any] = los
             begun = time.perf_counter()
             sums, count = dict.fromkeys(["loss", *functions], 0.0), 0
             if partial is not None:
-                sums, count, partial = partial["sums"], partial["count"], None
+                sums.update((k, v) for k, v in partial["sums"].items() if k in sums)
+                count, partial = partial["count"], None
             line = _Progress(progress, len(loader), f"epoch {epoch + 1}/{epochs}")
             batches, done = loader.epoch(epoch, first), first
             first = 0

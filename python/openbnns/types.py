@@ -6,8 +6,11 @@ import copyreg
 import enum
 from typing import Any, Sequence, Union
 
+import numpy as np
+
 from . import _core
 from ._core import Activation, Array, FilterParameters
+from ._errors import Error
 
 #: Reads weights, bias, beta and gamma where the caller keeps them, so that an optimizer's steps take effect.
 use_client_pointer = FilterParameters(use_client_pointer=True)
@@ -242,12 +245,10 @@ identity = Activation()
 
 def pair(value: Pair, what: str = "value") -> tuple[int, int]:
     """(y, x) of a number for both or a sequence of two, in PyTorch's order (height, width)."""
-    if isinstance(value, int):
-        return value, value
-    items = tuple(int(v) for v in value)
-    if len(items) != 2:
-        raise ValueError(f"{what} has {len(items)} numbers, expected 1 or 2")
-    return items
+    items = (value, value) if isinstance(value, (int, np.integer)) else tuple(value) if isinstance(value, (tuple, list)) else ()
+    if len(items) != 2 or not all(isinstance(v, (int, np.integer)) for v in items):
+        raise Error(f"{what} is {value!r}, expected a whole number or two")
+    return int(items[0]), int(items[1])
 
 
 def array(source: ArrayLike, layout: DataLayout | int = 0) -> Array:

@@ -10,7 +10,8 @@ os.environ.setdefault("BNNS_VERBOSE", "0")
 import numpy as np
 import pytest
 
-CASES = int(os.environ.get("OPENBNNS_CASES", "12"))  # random shapes of each module; the full run takes 200
+LONG = "OPENBNNS_LONG" in os.environ  # all cases, and trainings of a minute
+CASES = int(os.environ.get("OPENBNNS_CASES", 200 if LONG else 12))  # random shapes of each module, loss and optimizer
 
 
 def close(got: np.ndarray, expected: np.ndarray, bound: float = 1e-5) -> None:

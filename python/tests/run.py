@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Builds the extensions against libraries that are there, and runs pytest: run.py LIBBNNS.SO LIBBNNS_MPS.SO CXX FOLDER [pytest arguments]
 
-The interpreter is one that has nanobind, NumPy and pytest: OPENBNNS_PYTHON of the environment, this one, or a virtual
-environment in FOLDER, which is filled with pip. Exits with 77 and says why where none of them can be had.
+The interpreter is one that has nanobind, NumPy and pytest: OPENBNNS_PYTHON of the environment, that of build/peers (scripts/setup-peers),
+which has PyTorch too, this one, or a virtual environment in FOLDER, which is filled with pip. Exits with 77 and says why where none
+of them can be had.
 
 OPENBNNS_SANITIZE=address,undefined: the libraries are built with these sanitizers, and so are the extensions; their run-time libraries
 are loaded before the interpreter, which has none. Leaks are not counted: the interpreter leaves memory behind of its own.
@@ -10,12 +11,14 @@ are loaded before the interpreter, which has none. Leaks are not counted: the in
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from typing import Iterator
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -34,7 +37,7 @@ def complete(python: str) -> bool:
 
 def interpreter(folder: pathlib.Path) -> str:
     own = folder / "venv/bin/python"
-    for python in (os.environ.get("OPENBNNS_PYTHON"), sys.executable, str(own)):
+    for python in (os.environ.get("OPENBNNS_PYTHON"), str(ROOT / "build/peers/bin/python"), sys.executable, str(own)):
         if python and shutil.which(python) and complete(python):
             return python
     if sys.version_info < (3, 10):
@@ -47,6 +50,17 @@ def interpreter(folder: pathlib.Path) -> str:
     if pip.returncode or not complete(str(own)):
         skip(f"pip could not install {', '.join(NEEDS)}")
     return str(own)
+
+
+@contextlib.contextmanager
+def replacing(file: pathlib.Path) -> Iterator[str]:
+    """A name to write `file` under. It is renamed at the end: a program that has the old file loaded keeps it."""
+    name = f"{file}.{os.getpid()}.new"
+    try:
+        yield name
+        os.replace(name, file)
+    finally:
+        pathlib.Path(name).unlink(missing_ok=True)
 
 
 def build(python: str, libraries: list[pathlib.Path], cxx: str, package: pathlib.Path, more: list[str],
@@ -77,16 +91,21 @@ def build(python: str, libraries: list[pathlib.Path], cxx: str, package: pathlib
                 return
         except OSError:
             pass
-        subprocess.run([cxx, *flags, "-MMD", "-c", str(file), "-o", str(made)], check=True)
+        with replacing(made) as name:
+            subprocess.run([cxx, *flags, "-MMD", "-MF", str(made.with_suffix(".d")), "-c", str(file), "-o", name], check=True)
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         list(pool.map(compile, [*shared, *sum(modules.values(), [])]))
-    placed = [pathlib.Path(shutil.copy(library, package / f"{library.name.partition('.so')[0]}.so.0")) for library in libraries]
-    for (name, sources), library in zip(modules.items(), placed):
-        subprocess.run([cxx, "-shared", *more, "-o", str(package / f"{name}{suffix}"), *[str(target(f)) for f in (*sources, *shared)],
-                        str(library), "-Wl,-rpath,$ORIGIN", f"-Wl,-rpath-link,{package}"], check=True)
-        subprocess.run([python, "-m", "nanobind.stubgen", "-q", "-m", f"openbnns.{name}", "-o", str(package / f"{name}.pyi")],
-                       env=environment, check=True)
+    placed = [package / f"{library.name.partition('.so')[0]}.so.0" for library in libraries]
+    for library, place in zip(libraries, placed):
+        with replacing(place) as name:
+            shutil.copy(library, name)
+    for (module, sources), library in zip(modules.items(), placed):
+        with replacing(package / f"{module}{suffix}") as name:
+            subprocess.run([cxx, "-shared", *more, "-o", name, *[str(target(f)) for f in (*sources, *shared)], str(library),
+                            "-Wl,-rpath,$ORIGIN", f"-Wl,-rpath-link,{package}"], check=True)
+        with replacing(package / f"{module}.pyi") as name:
+            subprocess.run([python, "-m", "nanobind.stubgen", "-q", "-m", f"openbnns.{module}", "-o", name], env=environment, check=True)
 
 
 def main() -> int:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import openbnns as ob
+from conftest import LONG
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples/python"
 PACKAGE = pathlib.Path(ob.__file__).parents[1]
@@ -44,7 +45,7 @@ def test_digits_value_and_grad(digits: Any, tmp_path: Any) -> None:
     assert float(out.split()[-1]) > 0.95 and (tmp_path / "w.safetensors").exists()
 
 
-@pytest.mark.skipif("OPENBNNS_LONG" not in os.environ, reason="a minute of training: set OPENBNNS_LONG=1")
+@pytest.mark.skipif(not LONG, reason="a minute of training: set OPENBNNS_LONG=1")
 def test_digits_in_ten_lines(digits: Any) -> None:
     assert float(run(EXAMPLES / "digits.py", digits).split()[-1]) >= 0.985
 
@@ -70,7 +71,9 @@ def test_type_checkers_accept_the_examples(tmp_path: Any) -> None:
     pytest.importorskip("mypy", reason="mypy is not installed")
     if not (PACKAGE / "openbnns/_core.pyi").exists():
         pytest.skip("the package was built without type stubs")
-    environment = dict(os.environ, MYPYPATH=str(PACKAGE), PYTHONPATH=str(PACKAGE))
+    environment = dict(os.environ)
+    if PACKAGE.name != "site-packages":  # mypy looks there by itself
+        environment.update(MYPYPATH=str(PACKAGE), PYTHONPATH=str(PACKAGE))
     done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file", os.devnull, "--cache-dir", str(tmp_path),
                            *map(str, sorted(EXAMPLES.glob("*.py")))], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -134,6 +134,55 @@ def test_wrong_sizes_are_named(make: Any, field: str) -> None:
     assert caught.value.field == field
 
 
+@pytest.mark.parametrize("call,reason", [
+    (lambda: nn.Conv2d(1, 2, 3)("text"), "Conv2d: input is str, expected an array"),
+    (lambda: nn.Linear(3, 2)(None), "Linear: input is NoneType, expected an array"),
+    (lambda: nn.Linear(3, 2)(np.array([[None]])), "dtype object, expected numbers"),
+    (lambda: nn.Conv2d(1, 2, 3.0), "kernel_size is 3.0, expected a whole number or two"),
+    (lambda: nn.MaxPool2d(2, stride=0), "stride is 0"),
+    (lambda: nn.Sequential([nn.ReLU()]), "module 0 is list, expected"),
+    (lambda: nn.Sequential(nn.ReLU), "the class ReLU, expected an object"),
+    (lambda: optim.SGD(nn.Linear(3, 2), lr="0.1"), "lr is '0.1'"),
+    (lambda: optim.clip_grad_norm(nn.Linear(3, 2), float("nan")), "max_norm is nan"),
+    (lambda: nn.losses.hinge(np.zeros((1, 1), np.float32), np.array([[-1.0]])), "expected 0 and 1"),
+    (lambda: nn.value_and_grad(nn.Linear(3, 2), nn.losses.mse)(), "called without inputs"),
+    (lambda: ob.fit(net(), "data", 1), "data is str"),
+    (lambda: ob.fit(net(), (batch()[0],), 1), "data has 1 array, expected inputs and targets"),
+    (lambda: ob.fit(net(), batch(), 1.5), "epochs is 1.5"),
+    (lambda: ob.accuracy(np.zeros((3, 1)), np.zeros((3, 1))[:, 0]), "dtype float64, expected classes"),
+])
+def test_refusals_of_what_people_write(call: Any, reason: str) -> None:
+    with pytest.raises(ob.Error, match=reason):
+        call()
+
+
+def test_what_people_write_works() -> None:
+    x, y = batch()
+    assert ob.fit(net(), (x, y > 2), 1, progress=False)[0]["loss"] > 0  # bool labels are classes 0 and 1
+    assert ob.accuracy(np.eye(3), np.eye(3)) == 1 == ob.accuracy(np.eye(3), np.arange(3))
+    line = nn.Sequential(nn.Linear(2, 1))
+    data = (np.ones((4, 2)), np.ones((4, 1)))
+    assert set(ob.evaluate(line, data, loss=nn.losses.mse)) == {"loss"} and "accuracy" in ob.evaluate(net(), (x, y))
+    assert "accuracy" not in ob.fit(line, data, 1, loss=nn.losses.mse, progress=False)[0]
+    a = nn.value_and_grad(line, lambda p, t: ((p - t) ** 2).mean())(*data)
+    b = nn.value_and_grad(line, nn.losses.mse)(*data)
+    close(np.array(a[0]), b[0])
+    cubes = [nn.value_and_grad(line, f)(data[0])[1]["0.weight"].copy() for f in (lambda p: (p ** 3).sum(), lambda p: (p * p * p).sum())]
+    close(cubes[0], cubes[1])
+    with pytest.raises(ob.Error, match="exponent is 0.5"):
+        nn.value_and_grad(line, lambda p: (p ** 0.5).sum())(data[0])
+
+
+def test_files_say_what_is_wrong(tmp_path: Any) -> None:
+    model, (x, y) = net(), batch()
+    with pytest.raises(FileNotFoundError, match="no such folder.*missing'"):
+        model.save(tmp_path / "missing/w.safetensors")
+    ob.fit(model, (x, y), 1, checkpoint=tmp_path / "c.safetensors", progress=False)
+    with pytest.raises(ob.Error, match="and 5 more.*checkpoint of fit: openbnns.load_checkpoint"):
+        model.load(tmp_path / "c.safetensors")
+    assert ob.load_checkpoint(tmp_path / "c.safetensors", model)["epoch"] == 1
+
+
 def test_names_that_people_expect() -> None:
     model = net()
     assert [n for n, _ in model.named_modules()][:3] == ["", "0", "1"]

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _core
 from .._errors import Error
 from . import tape
-from .tape import Gradient, Pass, Plan, Plans, Tensor, as_array, as_input
+from .tape import Gradient, Pass, Plan, Plans, Tensor, as_array
 
 _generator: "np.random.Generator | None" = None  # made at first use: numpy.random takes a third of the time to import us
 
@@ -144,9 +144,15 @@ class Module:
     def __call__(self, *args: Any) -> Any:
         running = tape.current()
         if running is not None:
-            return self.forward(*[as_input(a) if isinstance(a, np.ndarray) else a for a in args])
+            return self.forward(*self._checked(tape.wrap(args)))
         with Pass(record=False):
-            return _copy_out(self.forward(*tape.wrap(args)))
+            return _copy_out(self.forward(*self._checked(tape.wrap(args))))
+
+    def _checked(self, args: list[Any]) -> list[Any]:
+        """The arguments. Layers of this package take arrays; modules of modules, and those of users, what they like."""
+        if args and not isinstance(args[0], Tensor) and type(self).__module__.startswith("openbnns.") and not list(self.children()):
+            raise Error(f"{type(self).__name__}: input is {type(args[0]).__name__}, expected an array")
+        return args
 
     # -- what a module holds
 
@@ -216,7 +222,8 @@ class Module:
         mine.update(self.named_buffers())
         missing, unknown = sorted(mine.keys() - state.keys()), sorted(state.keys() - mine.keys())
         if strict and (missing or unknown):
-            raise Error(f"load_state_dict: state is without {missing} and has unknown {unknown}, expected the names of the model")
+            raise Error(f"load_state_dict: state is without {_some(missing)} and has unknown {_some(unknown)}, expected the names of the "
+                        "model" + (" (this is a checkpoint of fit: openbnns.load_checkpoint)" if "optimizer.count" in unknown else ""))
         ready = []
         for name in mine.keys() & state.keys():
             value = as_array(state[name])
@@ -282,6 +289,10 @@ class Module:
         inner = [f"  ({n}): " + repr(c).replace("\n", "\n  ") for n, c in self.children()]
         head = type(self).__name__
         return f"{head}({self.extra_repr()})" if not inner else head + "(\n" + "\n".join(inner) + "\n)"
+
+
+def _some(names: list[str]) -> str:
+    return str(names[:4])[:-1] + f", and {len(names) - 4} more]" if len(names) > 5 else str(names)
 
 
 def _copy_out(value: Any) -> Any:

@@ -29,6 +29,8 @@ class ValueAndGrad:
             if self.with_model:
                 value = self.loss(self.model, *wrap(args))
             else:
+                if not args:
+                    raise Error("value_and_grad: called without inputs, expected what the model and the loss take")
                 inputs = args[0] if isinstance(args[0], tuple) else (args[0],)
                 out = self.model.forward(*wrap(inputs))
                 self.prediction = out.data if isinstance(out, Tensor) else None
