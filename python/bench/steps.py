@@ -1,6 +1,6 @@
 """Overhead of a call, and training steps beside PyTorch eager and the same step in C: python python/bench/steps.py [--quick]
 
-One thread each; the least of many, taken in turns.
+One thread each; the least of many, taken in turns. Times are the processor's: what else runs on the machine counts little.
 
 The C call of the first rows takes about 30 ns (`make bench`, overhead): what is above it is Python's.
 """
@@ -35,10 +35,10 @@ def least(call: Callable[[], Any], seconds: float = 1.0) -> float:
 
 
 def _once(call: Callable[[], Any], n: int) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in range(n):
         call()
-    return (time.perf_counter() - start) / n
+    return (time.process_time() - start) / n
 
 
 def overhead(torch: Any) -> None:
