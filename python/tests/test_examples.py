@@ -67,16 +67,17 @@ def test_notebook() -> None:
     assert all(not cell.get("outputs") for cell in nbformat.read(EXAMPLES / "shapes.ipynb", as_version=4).cells)
 
 
-def test_type_checkers_accept_the_examples(tmp_path: Any) -> None:
+def test_type_checkers_accept_the_examples_and_the_package(tmp_path: Any) -> None:
     pytest.importorskip("mypy", reason="mypy is not installed")
     if not (PACKAGE / "openbnns/_core.pyi").exists():
         pytest.skip("the package was built without type stubs")
     environment = dict(os.environ)
     if PACKAGE.name != "site-packages":  # mypy looks there by itself
         environment.update(MYPYPATH=str(PACKAGE), PYTHONPATH=str(PACKAGE))
-    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file", os.devnull, "--cache-dir", str(tmp_path),
-                           *map(str, sorted(EXAMPLES.glob("*.py")))], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stdout + done.stderr
+    for what in (list(map(str, sorted(EXAMPLES.glob("*.py")))), ["-p", "openbnns"]):
+        done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file", os.devnull, "--cache-dir", str(tmp_path), *what],
+                              capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_import_is_quick(tmp_path: Any) -> None:

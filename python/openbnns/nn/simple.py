@@ -260,6 +260,11 @@ class Identity(Module):
 _FUSED = {ReLU, Sigmoid, Tanh, ReLU6}
 
 
+def _fused(module: Module | None) -> Activation | None:
+    """The function of an activation that the layer before takes into its call; None of other modules."""
+    return module.function if isinstance(module, _Activation) and type(module) in _FUSED else None
+
+
 class Sequential(Module):
     """Modules one after the other, named "0", "1", ... A Conv2d or Linear and the activation behind it are one call of the library,
     and so are in training a Conv2d, the BatchNorm2d behind it, and an activation."""
@@ -297,17 +302,18 @@ class Sequential(Module):
             module, i = modules[i], i + 1
             if type(module) in (Conv2d, Linear) and i < len(modules) and isinstance(x, Tensor):
                 behind = modules[i]
-                if type(behind) in _FUSED:
-                    module._activation, i = behind.function, i + 1
+                function = _fused(behind)
+                if function is not None:
+                    module._activation, i = function, i + 1
                     try:
                         x = module.forward(x)
                     finally:
                         module._activation = identity
                     continue
                 if type(module) is Conv2d and type(behind) is BatchNorm2d and behind.takes(x):
-                    last = modules[i + 1] if i + 1 < len(modules) and type(modules[i + 1]) in _FUSED else None
-                    x = behind.behind(module, identity if last is None else last.function, x)
-                    i += 1 if last is None else 2
+                    function = _fused(modules[i + 1]) if i + 1 < len(modules) else None
+                    x = behind.behind(module, identity if function is None else function, x)
+                    i += 1 if function is None else 2
                     continue
             x = module.forward(x)
         return x
@@ -323,8 +329,9 @@ class Residual(Module):
     def forward(self, x: Tensor) -> Tensor:
         y = self.block.forward(x)
         x = x if self.shortcut is None else self.shortcut.forward(x)
-        if type(self.activation) in _FUSED:
-            return operations.add_activated(y, x, self.activation.function)  # type: ignore[union-attr]
+        function = _fused(self.activation)
+        if function is not None:
+            return operations.add_activated(y, x, function)
         y = y + x
         result: Tensor = y if self.activation is None else self.activation.forward(y)
         return result

@@ -62,12 +62,19 @@ void bind(Class& c) {
           nb::sig("def copy(self, device: Device | None = None) -> typing_extensions.Self"),
           "A kernel with the same properties, on the same device unless "
           "another is given.")
-      .def("__copy__", [](const Self& k) { return to_python(k.object->copy(nullptr), "copy"); })
-      .def("__deepcopy__", [](const Self& k, nb::handle) { return to_python(k.object->copy(nullptr), "copy"); })
-      .def("__reduce__", [](const Self& k) {
-        const nb::object from = nb::module_::import_("openbnns.mps").attr("deserialize");
-        return nb::make_tuple(from, nb::make_tuple(serialize(k.object.get())));
-      });
+      .def(
+          "__copy__", [](const Self& k) { return to_python(k.object->copy(nullptr), "copy"); },
+          nb::sig("def __copy__(self) -> typing_extensions.Self"))
+      .def(
+          "__deepcopy__", [](const Self& k, nb::handle) { return to_python(k.object->copy(nullptr), "copy"); },
+          nb::sig("def __deepcopy__(self, memo: object, /) -> typing_extensions.Self"))
+      .def(
+          "__reduce__",
+          [](const Self& k) {
+            const nb::object from = nb::module_::import_("openbnns.mps").attr("deserialize");
+            return nb::make_tuple(from, nb::make_tuple(serialize(k.object.get())));
+          },
+          nb::sig("def __reduce__(self) -> tuple[object, tuple[bytes]]"));
 }
 
 }  // namespace

@@ -111,7 +111,9 @@ void bind_devices(nb::module_& m) {
       .def_prop_ro(
           "current_allocated_size", [](const Device& d) { return d.object->currentAllocatedSize(); },
           "Bytes of images now, and of memory kept for the next ones.")
-      .def("__eq__", [](const Device& a, const Device& b) { return a.object == b.object; })
+      .def(
+          "__eq__", [](const Device& a, const Device& b) { return a.object == b.object; }, nb::is_operator(),
+          nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__hash__", [](const Device& d) { return reinterpret_cast<std::size_t>(d.object.get()); })
       .def("__repr__", [](const Device& d) {
         return std::string("Device(") + kind_of(d) + ": " + text_of(d.object->name()) + ")";
