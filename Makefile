@@ -5,7 +5,7 @@ JOBS   ?= $(shell nproc)
 
 PYTHON ?= python3
 
-.PHONY: demo test bench python wheel swift swift-test install uninstall docs tables format clean setup
+.PHONY: demo test reliability bench python wheel swift swift-test install uninstall docs tables format clean setup
 
 setup:
 	@scripts/setup
@@ -21,6 +21,12 @@ test: setup
 	@cmake --preset dev
 	@cmake --build --preset dev -j $(JOBS)
 	@scripts/test-summary build/dev
+
+# What docs/promises.md promises, measured: one table, build/reliability.json. FULL=1 for all repetitions (hours).
+reliability: setup
+	@cmake --preset dev
+	@cmake --build --preset dev -j $(JOBS)
+	@scripts/reliability build/dev $(if $(FULL),--full)
 
 # Ours beside oneDNN and PyTorch: one table, build/bench.json, build/plots. QUICK=1 ends within 5 minutes.
 # Options of bench/bench.py: make bench ARGS="--filter conv --threads 1"

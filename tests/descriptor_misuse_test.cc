@@ -89,6 +89,8 @@ class DescriptorMisuse : public ::testing::Test {
   void TearDown() override {
     EXPECT_GT(attempt_.refused, 0);
     EXPECT_GT(attempt_.made, 0);  // the original is good, so some changes must be harmless
+    RecordProperty("figure", std::to_string(attempt_.refused + attempt_.made) + " changed calls, " +
+                                 std::to_string(attempt_.refused) + " refused with a reason");
   }
   BNNSFilterParameters options_;
   Attempt attempt_;

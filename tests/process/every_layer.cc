@@ -4,12 +4,23 @@
 
 namespace bnns::testing {
 
-void* Layer::block(size_t n) {
-  return memory_.emplace_back(n + 8).data();
+namespace {
+
+size_t bytes_of(size_t n, BNNSDataType type) {
+  return n * (static_cast<size_t>(type) & 0xff) / 8;
+}
+
+}  // namespace
+
+void* Layer::block(size_t bytes) {
+  if (place_ == Memory::spare) return memory_.emplace_back(bytes + 8192).data();  // eight times as much
+  if (place_ == Memory::heap) return memory_.emplace_back(bytes / sizeof(double) + 8).data();
+  return flush_.emplace_back(bytes, place_ == Memory::flush_end ? Guarded<char>::Side::end : Guarded<char>::Side::begin)
+      .data();
 }
 
 void* Layer::in(size_t n, BNNSDataType type) {
-  void* data = block(n);
+  void* data = block(bytes_of(n, type));
   for (size_t i = 0; i < n; ++i) {
     const float value = static_cast<float>(random_.normal() / 4);
     switch (type) {
@@ -47,21 +58,21 @@ void Layer::make_inputs_subnormal() {
 }
 
 void* Layer::out(size_t n, BNNSDataType type) {
-  const size_t bytes = n * (static_cast<size_t>(type) & 0xff) / 8;
-  void* data = block(n);
+  const size_t bytes = bytes_of(n, type);
+  void* data = block(bytes);
   std::memset(data, 0x3c, bytes);  // 0.0115 as f32 and bf16, 1.05 as f16: what accumulation may start from
   outputs.push_back({data, bytes});
   return data;
 }
 
 uint32_t* Layer::indices(size_t n, size_t below) {
-  uint32_t* data = static_cast<uint32_t*>(block(n));
+  uint32_t* data = static_cast<uint32_t*>(block(n * sizeof(uint32_t)));
   for (size_t i = 0; i < n; ++i) data[i] = static_cast<uint32_t>(random_.below(below));
   return data;
 }
 
 float* Layer::probabilities(size_t n) {
-  float* data = static_cast<float*>(block(n));
+  float* data = static_cast<float*>(block(n * sizeof(float)));
   for (size_t i = 0; i < n; ++i) data[i] = static_cast<float>(random_.uniform(0.05, 0.95));
   return data;
 }

@@ -19,9 +19,13 @@ using FilterOptions = BNNSFilterParameters;
 // Threads that calls of the table use, and with it what they allocate.
 inline constexpr size_t kTableThreads = 3;
 
+// Where the arrays of a layer lie: anywhere, with spare memory behind each, or flush against a page that faults, at
+// their end or at their start.
+enum class Memory { heap, spare, flush_end, flush_start };
+
 class Layer {
  public:
-  explicit Layer(std::string title) : name(std::move(title)), random_(name.size() * 131 + 7) {}
+  explicit Layer(std::string title) : name(std::move(title)), random_(name.size() * 131 + 7), place_(place_of_new_) {}
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
@@ -56,10 +60,11 @@ class Layer {
   // What in() gave becomes subnormal numbers of its type, about as many significant bits as fit.
   void make_inputs_subnormal();
 
-  // Memory of n times 8 bytes for what is not a number: indices.
-  void* block(size_t n);
+  // Memory for what is neither an input nor an output.
+  void* block(size_t bytes);
 
  private:
+  friend std::vector<std::unique_ptr<Layer>> every_layer(Memory place);
   struct Input {
     void* data;
     size_t n;
@@ -67,7 +72,10 @@ class Layer {
   };
   Random random_;
   std::vector<Input> inputs_;
+  Memory place_;
   std::deque<std::vector<double>> memory_;  // double: aligned for every type
+  std::deque<Guarded<char>> flush_;
+  static inline Memory place_of_new_ = Memory::heap;
 };
 
 using Layers = std::vector<std::unique_ptr<Layer>>;
@@ -78,8 +86,10 @@ void add_poolings(Layers& layers);
 void add_elementwise(Layers& layers);  // activation, arithmetic, loss, reduction, ...
 void add_tensors(Layers& layers);      // calls without a filter
 
-inline Layers every_layer() {
+// Twice the same data, if called twice.
+inline Layers every_layer(Memory place = Memory::heap) {
   Layers layers;
+  Layer::place_of_new_ = place;
   for (auto* add : {add_products, add_convolutions, add_normalizations, add_poolings, add_elementwise, add_tensors}) {
     add(layers);
   }

@@ -53,7 +53,7 @@ void add(Layers& layers, const Pool& c, BNNSDataType type, bool indexed) {
   void* y = layer.out(kBatch * y_count, type);
   size_t* at = nullptr;
   if (unmax) {
-    at = static_cast<size_t*>(layer.block(kBatch * small));
+    at = static_cast<size_t*>(layer.block(kBatch * small * sizeof(size_t)));
     for (size_t i = 0; i < kBatch * small; ++i) {
       const size_t row = i / w % h * c.stride, column = i % w * c.stride;
       at[i] = row * c.w + column;

@@ -149,7 +149,7 @@ void add_lstm(Layers& layers) {
     }
   }
   const size_t bytes = BNNSComputeLSTMTrainingCacheCapacity(p.get());
-  void* cache = layer.in(bytes / 4 + 1);  // not an output: it is the library's own
+  void* cache = layer.block(bytes);  // not an output: it is the library's own
   layer.call("inference", [=](BNNSFilter, const FilterOptions* o) {
     return BNNSDirectApplyLSTMBatchTrainingCaching(p.get(), o, nullptr, 0);
   });

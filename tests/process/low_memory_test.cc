@@ -154,6 +154,7 @@ bool survives(Layer& layer, size_t k, const std::vector<std::vector<char>>& afte
 }
 
 void try_every_fault(const Layers& layers) {
+  size_t faults = 0;
   for (const auto& layer : layers) {
     const auto after = expected_outputs(*layer);
     for (size_t k = 0; k < after.size(); ++k) {
@@ -162,10 +163,12 @@ void try_every_fault(const Layers& layers) {
           SCOPED_TRACE(layer->name + ", " + layer->calls[k].name + ", request " + std::to_string(at) +
                        (onwards ? " and those behind it fail" : " fails"));
           if (!survives(*layer, k, after, at, onwards)) break;
+          ++faults;
         }
       }
     }
   }
+  ::testing::Test::RecordProperty("figure", std::to_string(faults) + " failed allocations: refused or the same bits");
 }
 
 Layers made_by(void (*add)(Layers&)) {
