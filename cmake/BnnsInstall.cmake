@@ -1,11 +1,17 @@
-# Installs headers, libraries, CMake package (OpenBNNS::bnns, ::overlay, ::mps and ::Accelerate), pkg-config files (openbnns,
-# openbnns-mps, openbnns-accelerate) and the documents, which keep their places relative to each other so that their links hold.
+# Installs headers, libraries, CMake package (OpenBNNS::bnns, ::overlay, ::mps, ::Accelerate and ::mpi), pkg-config files
+# (openbnns, openbnns-mps, openbnns-accelerate, openbnns-mpi) and the documents, which keep their places relative to each other so that their links hold.
 
 include(CMakePackageConfigHelpers)
 
 install(TARGETS bnns bnns_overlay bnns_mps EXPORT OpenBNNSTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 include(BnnsInstallAccelerate)
+set(BNNS_HAVE_MPI FALSE)
+if(TARGET bnns_mpi)
+  set(BNNS_HAVE_MPI TRUE)
+  install(TARGETS bnns_mpi EXPORT OpenBNNSTargets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT OpenBNNSTargets NAMESPACE OpenBNNS:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/OpenBNNS)
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
@@ -20,9 +26,16 @@ endforeach()
 set(BNNS_DEPENDENCIES "")
 set(BNNS_PC_LIBS "")
 set(BNNS_PC_MPS_LIBS "")
+set(BNNS_PC_MPI_LIBS "")
 if(NOT BNNS_SHARED)
   set(BNNS_DEPENDENCIES "include(CMakeFindDependencyMacro)\nfind_dependency(Threads)\n")
   set(BNNS_PC_LIBS " -lstdc++ -lm -pthread")
+  if(BNNS_HAVE_MPI)
+    string(APPEND BNNS_DEPENDENCIES "find_dependency(MPI COMPONENTS C)\n")
+    foreach(library IN LISTS MPI_C_LIBRARIES)
+      string(APPEND BNNS_PC_MPI_LIBS " ${library}")
+    endforeach()
+  endif()
   if(BNNS_HAVE_CUDA)
     string(APPEND BNNS_DEPENDENCIES "find_dependency(CUDAToolkit)\n")
     set(BNNS_PC_MPS_LIBS " -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -ldl -lrt")
@@ -40,6 +53,10 @@ file(RELATIVE_PATH pkgconfig_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" pkgconfig_to_prefix "${pkgconfig_to_prefix}")
 configure_file(cmake/openbnns.pc.in ${PROJECT_BINARY_DIR}/openbnns.pc @ONLY)
 configure_file(cmake/openbnns-mps.pc.in ${PROJECT_BINARY_DIR}/openbnns-mps.pc @ONLY)
+if(BNNS_HAVE_MPI)
+  configure_file(cmake/openbnns-mpi.pc.in ${PROJECT_BINARY_DIR}/openbnns-mpi.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/openbnns-mpi.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
 if(BNNS_HAVE_ACCELERATE)
   configure_file(cmake/openbnns-accelerate.pc.in ${PROJECT_BINARY_DIR}/openbnns-accelerate.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/openbnns-accelerate.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -14,6 +14,7 @@ C_HEADERS = (
     ("bnns/bnns_constants.h", "Constants", "Types, layouts, functions and flags."),
     ("bnns/bnns_extensions.h", "Extensions", "What we add: errors, the log, threads, instruction sets, algorithms."),
     ("bnns/bnns_io.h", "Files of arrays", "Saving and loading; see also [Saving and loading](../saving.md)."),
+    ("bnns/bnns_distributed.h", "Many machines", "Training with mpirun; see also [Training on many machines](../distributed.md)."),
 )
 CPP_FOLDERS = (
     ("overlay", "C++ overlay", "bnns/overlay", "*.hpp", "`#include <bnns/bnns.hpp>` includes all of them."),

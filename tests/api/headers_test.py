@@ -10,7 +10,7 @@ import tempfile
 import api_tables as api
 
 HEADERS = ["bnns/bnns.h", "bnns/bnns_constants.h", "bnns/bnns_structures.h", "bnns/bnns_extensions.h", "bnns/bnns_io.h",
-           "Accelerate/Accelerate.h", "vecLib/vecLib.h", "vecLib/BNNS/bnns.h", "BNNS/bnns.h"]
+           "bnns/bnns_distributed.h", "Accelerate/Accelerate.h", "vecLib/vecLib.h", "vecLib/BNNS/bnns.h", "BNNS/bnns.h"]
 STANDARDS = ["c99", "c11", "c++17", "c++20"]
 API_HEADERS = [header for header in HEADERS if "Accelerate" in header or header.endswith(("vecLib.h", "/bnns.h"))]
 
