@@ -41,6 +41,7 @@ Options train_options(TrainCommand& c, const std::string& epochs) {
               "(train-images-idx3-ubyte, train-labels-idx1-ubyte, ..., each plain or .gz); a single pair is split\n"
               "80 : 20 in file order. Ctrl-C ends the training and reports what there is; with --save the run can\n"
               "be resumed, and ends with the same weights. Files of weights are safetensors, with PyTorch's names.\n"
+              "mpirun -n 4 bnns train: ranks share each batch, and any number of them ends with the same weights.\n"
               "Exit codes: 0 done, 1 the run failed or its output was lost, 2 the options or the data are wrong,\n"
               "130 Ctrl-C.");
   all.choice("--model", o.model, "cnn: two convolutions with batch normalization; mlp: one hidden layer",
@@ -52,6 +53,7 @@ Options train_options(TrainCommand& c, const std::string& epochs) {
   all.number("--shift", o.shift, "Move training digits by up to N pixels", 0, 4);
   all.number("--seed", o.seed, "Same seed, same digits, order and weights", 0, SIZE_MAX);
   all.number("--threads", o.threads, "Changes the time, not the result; 0 = all there are", 0, 256);
+  all.number("--shards", o.shards, "Parts of a batch, for mpirun; a power of two", 1, kMaxShards, "8 under mpirun");
   all.text("--data", "DIR", c.data, "Folder with IDX files to use instead of drawn digits");
   all.number("--train-size", c.train_size, "Drawn digits to train on", 10, 1000000);
   all.number("--test-size", c.test_size, "Drawn digits to hold out", 10, 1000000);

@@ -5,6 +5,7 @@
 
 #include "tools/bnns/data/idx.h"
 #include "tools/bnns/data/sha256.h"
+#include "tools/bnns/model/ranks.h"
 #include "tools/bnns/text.h"
 
 namespace bnns::tool {
@@ -87,6 +88,11 @@ void adopt_run(const WeightsFile& file, TrainCommand& command) {
     refuse_option("--lr", rate_text(o.learning_rate), rate_text(there), file.path());
   }
   o.learning_rate = there;
+  if (file.text("shards") != nullptr) {
+    adopt(file, command, "--shards", "shards", o.shards, 1, kMaxShards);
+  } else if (o.shards != 0 || Ranks::launched()) {
+    throw DataError(file.path() + ": the run was started without mpirun and --shards, expected to go on without");
+  }
   const char* const data = file.text("data");
   if (command.given.count("--data") == 0 && data != nullptr) command.data = data;
 }
@@ -95,18 +101,20 @@ void adopt_run(const WeightsFile& file, TrainCommand& command) {
 
 Texts run_texts(const TrainCommand& command, const DataSplit& data) {
   const TrainOptions& o = command.options;
-  return {{"model", o.model},
-          {"rows", std::to_string(data.train.rows)},
-          {"columns", std::to_string(data.train.columns)},
-          {"epochs", std::to_string(o.epochs)},
-          {"batch", std::to_string(o.batch)},
-          {"lr", rate_text(o.learning_rate)},
-          {"shift", std::to_string(o.shift)},
-          {"seed", std::to_string(o.seed)},
-          {"train_size", std::to_string(command.train_size)},
-          {"test_size", std::to_string(command.test_size)},
-          {"data", command.data.empty() ? "" : std::filesystem::absolute(command.data).lexically_normal().string()},
-          {"data_sha256", digest(data)}};
+  Texts texts{{"model", o.model},
+              {"rows", std::to_string(data.train.rows)},
+              {"columns", std::to_string(data.train.columns)},
+              {"epochs", std::to_string(o.epochs)},
+              {"batch", std::to_string(o.batch)},
+              {"lr", rate_text(o.learning_rate)},
+              {"shift", std::to_string(o.shift)},
+              {"seed", std::to_string(o.seed)},
+              {"train_size", std::to_string(command.train_size)},
+              {"test_size", std::to_string(command.test_size)},
+              {"data", command.data.empty() ? "" : std::filesystem::absolute(command.data).lexically_normal().string()},
+              {"data_sha256", digest(data)}};
+  if (o.shards != 0) texts["shards"] = std::to_string(o.shards);
+  return texts;
 }
 
 void adopt_options(TrainCommand& command) {

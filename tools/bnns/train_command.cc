@@ -3,10 +3,12 @@
 #include <bnns/bnns_extensions.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "tools/bnns/data/digits.h"
 #include "tools/bnns/data/idx.h"
 #include "tools/bnns/interrupt.h"
+#include "tools/bnns/model/ranks.h"
 #include "tools/bnns/report/report.h"
 #include "tools/bnns/run_options.h"
 #include "tools/bnns/terminal.h"
@@ -87,6 +90,7 @@ std::string json_text(const TrainCommand& command, const DataSplit& data, const 
   out["test_accuracy"] = result.test_accuracy();
   out["seconds"] = result.seconds;
   out["threads"] = result.threads;
+  if (command.options.shards != 0) out["ranks"] = result.ranks, out["shards"] = command.options.shards;
   out["weights_sha256"] = result.weights_sha256;
   out["digits_per_second"] = result.digits_per_second;
   out["train_digits"] = data.train.count();
@@ -105,6 +109,27 @@ std::string json_text(const TrainCommand& command, const DataSplit& data, const 
   out["epoch_loss"] = losses;
   out["epoch_accuracy"] = accuracies;
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+// The ranks that train together, or none. Every batch of an epoch, the last too, is a multiple of the shards.
+std::unique_ptr<Ranks> gather_ranks(TrainOptions& options) {
+  if (options.shards == 0 && !Ranks::launched()) return nullptr;
+  std::unique_ptr<Ranks> ranks = Ranks::create(options.shards);
+  options.shards = ranks->all_shards();
+  return ranks;
+}
+
+void check_batches(const TrainOptions& options, std::size_t count) {
+  const std::size_t batch = std::min(options.batch, count), rest = count % batch;
+  if (batch % options.shards != 0) {
+    throw DataError(format("--batch is %zu, expected a multiple of %zu = shards", batch, options.shards));
+  }
+  if (rest % options.shards != 0) {
+    throw DataError(
+        format("the last batch of an epoch has %zu digits = the rest of %zu / %zu, expected a multiple of "
+               "%zu = shards: choose another --train-size, --batch or --shards",
+               rest, count, batch, options.shards));
+  }
 }
 
 // The figures, and where the report is.
@@ -140,9 +165,12 @@ int run_train(TrainCommand command) {
   if (options.model != "mlp" && command.given.count("--hidden") != 0) {
     throw DataError("--hidden is for --model mlp (see bnns train --help)");
   }
-  Progress progress(command.json ? stderr : stdout, command.quiet);
+  const std::unique_ptr<Ranks> ranks = gather_ranks(options);
+  const bool reports = ranks == nullptr || ranks->rank() == 0;
+  Progress progress(command.json ? stderr : stdout, command.quiet || !reports);
   const DataSplit data = load_data(command);
   check_pictures(options, data.train);
+  if (ranks != nullptr) check_batches(options, data.train.count());
   if (command.resume) check_same_digits(command, data);
   TrainFiles files{command.load, command.save, command.resume, {}};
   check_start(options, files, data.train);
@@ -151,13 +179,19 @@ int run_train(TrainCommand command) {
   const std::size_t threads = options.threads != 0 ? options.threads : BNNSExtGetNumThreads();
   progress.note(format("network    %s, Adam, batch %zu; %zu thread%s, %s", network_name(options, data.train).c_str(),
                        options.batch, threads, threads == 1 ? "" : "s", BNNSExtGetISA()));
+  if (ranks != nullptr) {
+    progress.note(format("ranks      %zu rank%s, %zu shards in every batch", ranks->size(),
+                         ranks->size() == 1 ? "" : "s", options.shards));
+  }
   if (command.resume || !command.load.empty()) {
     progress.note("from       " + (command.resume ? command.save + ", the run goes on" : command.load));
   }
   if (lost_output() != 0) return 1;  // main says why; a training that nobody can read of is not begun
   if (!command.save.empty()) files.texts = run_texts(command, data);
   const InterruptGuard guard;
-  const TrainResult result = train(options, data, progress, &guard.interrupted(), files);
+  const TrainResult result = train(options, data, progress, &guard.interrupted(), files, ranks.get());
+  if (ranks != nullptr) ranks->finish();
+  if (!reports) return result.interrupted ? kInterrupted : 0;
 
   std::string why_not;
   if (!command.no_report) why_not = write_report(command.report, report_html(options, data, result));

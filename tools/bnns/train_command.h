@@ -9,7 +9,7 @@
 
 namespace bnns::tool {
 
-inline constexpr std::size_t kMaxHidden = 16384;
+inline constexpr std::size_t kMaxHidden = 16384, kMaxShards = 65536;
 
 struct TrainCommand {
   TrainOptions options;

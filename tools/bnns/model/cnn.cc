@@ -117,6 +117,7 @@ void Cnn::backward(const float* x, std::size_t batch) {
   check("BNNSFilterApplyBackwardBatch",
         BNNSFilterApplyBackwardBatch(last_.get(), batch, top.pooled.data(), inputs, &dp, inputs, z_.data(), classes_,
                                      &dz, classes_, &parameters_.gradient(kLast), &parameters_.gradient(kLast + 1)));
+  gradients_ready(kLast, 2);
   for (std::size_t k = kStages; k-- > 0;) {
     Stage& s = stages_[k];
     const std::size_t out = s.pooled_pixels();
@@ -135,7 +136,17 @@ void Cnn::backward(const float* x, std::size_t batch) {
     check("BNNSFusedFilterApplyBackwardBatch",
           BNNSFusedFilterApplyBackwardBatch(s.fused.get(), batch, in, in_size, k == 0 ? nullptr : &dx, in_size,
                                             s.y.data(), s.pixels(), &dy, s.pixels(), deltas));
+    gradients_ready(k * kPerStage, kPerStage);
   }
+}
+
+std::vector<BNNSNDArrayDescriptor> Cnn::statistics() {
+  std::vector<BNNSNDArrayDescriptor> all;
+  for (Stage& s : stages_) {
+    all.push_back(vector(s.out, s.moving_mean.data()));
+    all.push_back(vector(s.out, s.moving_variance.data()));
+  }
+  return all;
 }
 
 }  // namespace bnns::tool

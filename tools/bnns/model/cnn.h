@@ -35,6 +35,7 @@ class Cnn final : public Network {
 
   void forward(const float* x, std::size_t batch, bool training) override;
   void backward(const float* x, std::size_t batch) override;
+  std::vector<BNNSNDArrayDescriptor> statistics() override;
 
   std::array<Stage, kStages> stages_;
   Filter last_;

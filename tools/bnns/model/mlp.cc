@@ -50,10 +50,12 @@ void Mlp::backward(const float* x, std::size_t batch) {
   check("BNNSFilterApplyBackwardBatch",
         BNNSFilterApplyBackwardBatch(second_.get(), batch, h_.data(), hidden_, &dh, hidden_, z_.data(), classes_, &dz,
                                      classes_, &parameters_.gradient(kW2), &parameters_.gradient(kB2)));
+  gradients_ready(kW2, 2);
   // The pictures need no gradient: in_delta is NULL and the library leaves out that product.
   check("BNNSFilterApplyBackwardBatch",
         BNNSFilterApplyBackwardBatch(first_.get(), batch, x, inputs_, nullptr, 0, h_.data(), hidden_, &dh, hidden_,
                                      &parameters_.gradient(kW1), &parameters_.gradient(kB1)));
+  gradients_ready(kW1, 2);
 }
 
 }  // namespace bnns::tool

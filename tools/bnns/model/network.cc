@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/bnns/model/ranks.h"
+
 namespace bnns::tool {
 
 LibraryError::LibraryError(const std::string& call)
@@ -87,9 +89,10 @@ void Parameters::draw(std::size_t i, std::size_t inputs, BNNSRandomGenerator gen
   check("BNNSRandomFillUniformFloat", BNNSRandomFillUniformFloat(generator, &parameter_[i], -bound, bound));
 }
 
-void Parameters::adam_step(float learning_rate, const BNNSFilterParameters& options) {
+void Parameters::adam_step(float learning_rate, const BNNSFilterParameters& options, Ranks* ranks) {
   adam_.learning_rate = learning_rate;
   adam_.time_step += 1;
+  if (ranks != nullptr) return ranks->adam_step(adam_, parameter_list_, gradient_list_, moment_list_, options);
   check("BNNSOptimizerStep",
         BNNSOptimizerStep(BNNSOptimizerFunctionAdam, &adam_, parameter_list_.size(), parameter_list_.data(),
                           gradient_list_.data(), moment_list_.data(), &options));
@@ -129,15 +132,45 @@ Network::Network(const std::vector<NamedArray>& shapes, std::size_t classes, std
   softmax_ = created("BNNSFilterCreateLayerActivation", BNNSFilterCreateLayerActivation(&softmax, &options_));
 }
 
-float Network::train_step(const float* x, const float* labels, std::size_t batch, float learning_rate) {
+// The loss, and all gradients.
+float Network::judge(const float* x, const float* labels, std::size_t batch) {
   forward(x, batch, true);
   float loss = 0;
   BNNSNDArrayDescriptor dz = vector(classes_, dz_.data());
   check("BNNSLossFilterApplyBatch", BNNSLossFilterApplyBatch(loss_.get(), batch, z_.data(), classes_, labels, classes_,
                                                              nullptr, 0, &loss, &dz, classes_));
   backward(x, batch);
+  return loss;
+}
+
+float Network::train_step(const float* x, const float* labels, std::size_t batch, float learning_rate) {
+  const float loss = judge(x, labels, batch);
   parameters_.adam_step(learning_rate, options_);
   return loss;
+}
+
+float Network::train_shard(const float* x, const float* labels, std::size_t batch, std::size_t shard, Ranks& ranks) {
+  // Every shard begins with the statistics that the step began with.
+  const std::vector<BNNSNDArrayDescriptor> moving = statistics();
+  if (shard == 0) statistics_before_.clear();
+  for (std::size_t i = 0; i < moving.size(); ++i) {
+    float* const values = static_cast<float*>(moving[i].data);
+    if (shard == 0) {
+      statistics_before_.emplace_back(values, values + count_of(moving[i]));
+    } else {
+      std::copy(statistics_before_[i].begin(), statistics_before_[i].end(), values);
+    }
+  }
+  ranks_ = &ranks, shard_ = shard;
+  const float loss = judge(x, labels, batch);
+  ranks_ = nullptr;
+  ranks.start(Ranks::Reduction::mean, shard, moving);
+  return loss;
+}
+
+void Network::gradients_ready(std::size_t first, std::size_t count) {
+  if (ranks_ == nullptr) return;
+  ranks_->start(Ranks::Reduction::mean, shard_, std::span(&parameters_.gradient(first), count));
 }
 
 void Network::predict(const float* x, std::size_t batch, float* probabilities) {

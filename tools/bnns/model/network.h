@@ -36,6 +36,8 @@ BNNSNDArrayDescriptor describe(BNNSDataLayout layout, std::initializer_list<std:
 BNNSNDArrayDescriptor vector(std::size_t size, float* data = nullptr);
 BNNSNDArrayDescriptor image(std::size_t width, std::size_t height, std::size_t channels, float* data = nullptr);
 
+class Ranks;  // ranks.h
+
 // An array with the name that a file has for it: PyTorch's, "conv1.weight".
 struct NamedArray {
   std::string name;
@@ -53,7 +55,8 @@ class Parameters {
   void fill(std::size_t i, float value);
   // Uniform in +-sqrt(6 / inputs): He's bound for layers followed by a rectifier.
   void draw(std::size_t i, std::size_t inputs, BNNSRandomGenerator generator);
-  void adam_step(float learning_rate, const BNNSFilterParameters& options);
+  // With ranks: what they gave meets first.
+  void adam_step(float learning_rate, const BNNSFilterParameters& options, Ranks* ranks = nullptr);
 
   std::vector<NamedArray> named() const;  // the parameters
   std::vector<NamedArray> moments()
@@ -77,6 +80,10 @@ class Network {
   // One forward, backward and Adam step on `batch` samples (x: batch x pixels, labels: batch x classes, one-hot).
   // Returns the mean loss before the step. 0 < batch <= max_batch.
   float train_step(const float* x, const float* labels, std::size_t batch, float learning_rate);
+  // The same with other ranks: forward and backward of one shard, whose gradients are on their way when it returns;
+  // and, after all shards of this rank, the step.
+  float train_shard(const float* x, const float* labels, std::size_t batch, std::size_t shard, Ranks& ranks);
+  void step_with(Ranks& ranks, float learning_rate) { parameters_.adam_step(learning_rate, options_, &ranks); }
   // Class probabilities (batch x classes) with the current weights.
   void predict(const float* x, std::size_t batch, float* probabilities);
 
@@ -96,6 +103,10 @@ class Network {
   // z_ from x; then all gradients from dz_, for the same x.
   virtual void forward(const float* x, std::size_t batch, bool training) = 0;
   virtual void backward(const float* x, std::size_t batch) = 0;
+  // Called by backward() as soon as it has the gradients of parameters [first, first + count).
+  void gradients_ready(std::size_t first, std::size_t count);
+  // What a training forward pass changes besides: moving statistics. Of shards they are averaged like gradients.
+  virtual std::vector<BNNSNDArrayDescriptor> statistics() { return {}; }
 
   // UseClientPtr: the filters read our weights at every call, so an optimizer step is seen by the next forward.
   BNNSFilterParameters options_;
@@ -104,7 +115,12 @@ class Network {
   std::vector<float> z_, dz_;
 
  private:
+  float judge(const float* x, const float* labels, std::size_t batch);
+
   Filter loss_, softmax_;
+  Ranks* ranks_ = nullptr;  // while a shard is trained
+  std::size_t shard_ = 0;
+  std::vector<std::vector<float>> statistics_before_;  // of the step
 };
 
 // A generator that goes away with its owner.

@@ -15,6 +15,7 @@
 #include "tools/bnns/data/sha256.h"
 #include "tools/bnns/model/cnn.h"
 #include "tools/bnns/model/mlp.h"
+#include "tools/bnns/model/ranks.h"
 #include "tools/bnns/model/weights_file.h"
 #include "tools/bnns/text.h"
 
@@ -59,13 +60,15 @@ void judge(const std::vector<float>& probabilities, const Dataset& set, TrainRes
 struct Run {
   const TrainOptions& options;
   const TrainFiles& files;
+  Ranks* ranks;
   std::size_t count, batch_size, steps_per_epoch;
   std::unique_ptr<Network> network;
   RunState state;
 
-  Run(const TrainOptions& o, const TrainFiles& f, const Dataset& set)
+  Run(const TrainOptions& o, const TrainFiles& f, const Dataset& set, Ranks* others)
       : options(o),
         files(f),
+        ranks(others),
         count(set.count()),
         batch_size(std::min(o.batch, count)),
         steps_per_epoch((count + batch_size - 1) / batch_size),
@@ -79,6 +82,11 @@ struct Run {
     } else if (!files.load.empty()) {
       WeightsFile(files.load).load(*network);
     }
+    if (ranks == nullptr) return;
+    std::vector<BNNSNDArrayDescriptor> all;
+    for (const NamedArray& each : network->state()) all.push_back(each.array);
+    for (const NamedArray& each : network->optimizer_state()) all.push_back(each.array);
+    ranks->broadcast(all);
   }
 
   std::size_t steps() const { return options.epochs * steps_per_epoch; }
@@ -96,7 +104,7 @@ struct Run {
 
   // Why the file could not be written, or "".
   std::string save() const {
-    if (files.save.empty()) return "";
+    if (files.save.empty() || (ranks != nullptr && ranks->rank() != 0)) return "";
     try {
       save_network(files.save, *network, files.texts, finished() ? nullptr : &state);
       return "";
@@ -124,58 +132,96 @@ struct Epoch {
   }
 };
 
-// One step on the next digits of the epoch. Returns how many they were.
-std::size_t step(Run& run, Epoch& epoch, const Dataset& set, std::vector<float>& x, std::vector<float>& labels) {
-  const std::size_t batch = std::min(run.batch_size, run.count - epoch.seen), inputs = set.pixels_per_image();
-  std::fill(labels.begin(), labels.end(), 0.0f);
+// The next digits of an epoch: where each is moved, and the memory for those that go through the network at once.
+struct Batch {
+  const Epoch& epoch;
+  const Dataset& set;
+  std::vector<float>&x, &labels;
+  std::vector<std::pair<int, int>> moves;
+
+  void load(std::size_t first, std::size_t count) {
+    std::fill(labels.begin(), labels.end(), 0.0f);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t pick = epoch.order[epoch.seen + first + i];
+      const auto [dx, dy] = moves[first + i];
+      load_picture(set, pick, dx, dy, x.data() + i * set.pixels_per_image());
+      labels[i * kClasses + set.labels[pick]] = 1.0f;
+    }
+  }
+  // Those that the network has just recognised.
+  std::size_t right(const Network& network, std::size_t first, std::size_t count) const {
+    std::size_t right = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t guess = index_of_largest(&network.scores()[i * kClasses]);
+      right += guess == set.labels[epoch.order[epoch.seen + first + i]] ? 1 : 0;
+    }
+    return right;
+  }
+};
+
+struct StepFigures {
+  float loss = 0;
+  std::size_t right = 0;
+  bool stop = false;  // some rank was told to
+};
+
+// One step of all ranks on a batch: this one's shards, one after the other. A float counts digits exactly, to 2^24.
+StepFigures step_with_ranks(Run& run, Batch& batch, std::size_t count, bool stop) {
+  using Reduction = Ranks::Reduction;
+  float loss = 0, right = 0, stopped = 0;
+  const BNNSNDArrayDescriptor mean[] = {vector(1, &loss)}, sum[] = {vector(1, &right)}, most[] = {vector(1, &stopped)};
+  for (std::size_t shard = 0; shard < run.ranks->shards(); ++shard) {
+    const Ranks::Items items = run.ranks->items(count, shard);
+    batch.load(items.first, items.count);
+    loss = run.network->train_shard(batch.x.data(), batch.labels.data(), items.count, shard, *run.ranks);
+    right = static_cast<float>(batch.right(*run.network, items.first, items.count));
+    stopped = stop ? 1.0f : 0.0f;
+    run.ranks->start(Reduction::mean, shard, mean);
+    run.ranks->start(Reduction::sum, shard, sum);
+    run.ranks->start(Reduction::max, shard, most);
+  }
+  run.network->step_with(*run.ranks, run.rate());
+  return {loss, static_cast<std::size_t>(right), stopped > 0};
+}
+
+// One step on the next digits of the epoch. Returns how many they were; `stop` is that of all ranks then.
+std::size_t step(Run& run, Epoch& epoch, const Dataset& set, std::vector<float>& x, std::vector<float>& labels,
+                 bool& stop) {
+  const std::size_t count = std::min(run.batch_size, run.count - epoch.seen);
   const int shift = static_cast<int>(run.options.shift);
   const auto span = static_cast<std::uint32_t>(2 * shift + 1);
-  for (std::size_t i = 0; i < batch; ++i) {
-    const std::size_t pick = epoch.order[epoch.seen + i];
+  Batch batch{epoch, set, x, labels, {}};
+  for (std::size_t i = 0; i < count; ++i) {
     const int dx = static_cast<int>(epoch.shifts.below(span)) - shift;
     const int dy = static_cast<int>(epoch.shifts.below(span)) - shift;
-    load_picture(set, pick, dx, dy, x.data() + i * inputs);
-    labels[i * kClasses + set.labels[pick]] = 1.0f;
+    batch.moves.push_back({dx, dy});
   }
-  const float loss = run.network->train_step(x.data(), labels.data(), batch, run.rate());
+  StepFigures figures{.stop = stop};
+  if (run.ranks != nullptr) {
+    figures = step_with_ranks(run, batch, count, stop);
+  } else {
+    batch.load(0, count);
+    figures.loss = run.network->train_step(x.data(), labels.data(), count, run.rate());
+    figures.right = batch.right(*run.network, 0, count);
+  }
+  stop = figures.stop;
+  const float loss = figures.loss;
   if (!std::isfinite(loss)) {
     throw std::runtime_error(format("the loss is %g at step %zu: try a smaller --lr than %g", static_cast<double>(loss),
                                     run.steps_done() + 1, static_cast<double>(run.options.learning_rate)));
   }
-  for (std::size_t i = 0; i < batch; ++i) {
-    const std::size_t guess = index_of_largest(&run.network->scores()[i * kClasses]);
-    epoch.right += guess == set.labels[epoch.order[epoch.seen + i]] ? 1 : 0;
-  }
+  epoch.right += figures.right;
   run.state.step_loss.push_back(loss);
-  epoch.loss_sum += static_cast<double>(loss) * static_cast<double>(batch);
-  epoch.seen += batch;
-  return batch;
+  epoch.loss_sum += static_cast<double>(loss) * static_cast<double>(count);
+  epoch.seen += count;
+  return count;
+}
+
+bool is_told(const std::atomic<bool>* stop) {
+  return stop != nullptr && stop->load(std::memory_order_relaxed);
 }
 
 }  // namespace
-
-void load_picture(const Dataset& set, std::size_t index, int dx, int dy, float* out) {
-  const auto rows = static_cast<std::ptrdiff_t>(set.rows), columns = static_cast<std::ptrdiff_t>(set.columns);
-  const std::uint8_t* in = set.image(index);
-  if (dx != 0 || dy != 0) std::fill(out, out + rows * columns, 0.0f);
-  const std::ptrdiff_t x0 = std::max(0, dx), x1 = std::min(columns, columns + dx);
-  for (std::ptrdiff_t y = std::max(0, dy); y < std::min(rows, rows + dy); ++y) {
-    for (std::ptrdiff_t x = x0; x < x1; ++x) {
-      out[y * columns + x] = static_cast<float>(in[(y - dy) * columns + x - dx]) * (1.0f / 255);
-    }
-  }
-}
-
-std::vector<float> predict_all(Network& model, const Dataset& set) {
-  const std::size_t inputs = set.pixels_per_image();
-  std::vector<float> x(kTestBatch * inputs), probabilities(set.count() * kClasses);
-  for (std::size_t begin = 0; begin < set.count(); begin += kTestBatch) {
-    const std::size_t batch = std::min(kTestBatch, set.count() - begin);
-    for (std::size_t i = 0; i < batch; ++i) load_picture(set, begin + i, 0, 0, x.data() + i * inputs);
-    model.predict(x.data(), batch, probabilities.data() + begin * kClasses);
-  }
-  return probabilities;
-}
 
 std::unique_ptr<Network> make_network(const TrainOptions& o, std::size_t rows, std::size_t columns,
                                       std::size_t max_batch) {
@@ -212,16 +258,17 @@ std::string network_layers(const TrainOptions& o) {
 }
 
 void check_start(const TrainOptions& options, const TrainFiles& files, const Dataset& set) {
-  if (files.resume || !files.load.empty()) Run(options, files, set);
+  if (files.resume || !files.load.empty()) Run(options, files, set, nullptr);
 }
 
 TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& progress, const std::atomic<bool>* stop,
-                  const TrainFiles& files) {
+                  const TrainFiles& files, Ranks* ranks) {
   const Dataset& set = data.train;
-  Run run(options, files, set);
+  Run run(options, files, set, ranks);
   const std::size_t count = run.count;
   TrainResult result;
   result.threads = options.threads != 0 ? options.threads : BNNSExtGetNumThreads();
+  if (ranks != nullptr) result.ranks = ranks->size();
   result.weight_count = run.network->weights().size();
   run.state.step_loss.reserve(run.steps());
 
@@ -245,16 +292,17 @@ TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& 
     state.epoch = run.epoch() + 1;
     const auto epoch_start = Clock::now();
     while (epoch.seen < count && !result.interrupted) {
-      state.digits_done += step(run, epoch, set, x, labels);
+      bool stopping = is_told(stop);  // ranks tell each other within the step, and all stop after it
+      state.digits_done += step(run, epoch, set, x, labels, stopping);
+      result.interrupted = ranks != nullptr ? stopping : is_told(stop);
       state.seconds = step_seconds + seconds_since(epoch_start);
       state.loss = epoch.loss_sum / static_cast<double>(epoch.seen);
       state.accuracy = static_cast<double>(epoch.right) / static_cast<double>(epoch.seen);
       progress.update(state);
-      result.interrupted = stop != nullptr && stop->load(std::memory_order_relaxed);
     }
     if (result.interrupted) state.digits_all = state.digits_done;
     step_seconds += seconds_since(epoch_start);
-    probabilities = predict_all(*run.network, data.test);
+    probabilities = predict_all(*run.network, data.test, ranks);
     state.test_accuracy = accuracy_of(probabilities, data.test);
     result.epochs.push_back({state.loss, state.accuracy, state.test_accuracy});
     progress.end_epoch(state);

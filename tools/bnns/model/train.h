@@ -24,6 +24,7 @@ struct TrainOptions {
   std::size_t shift = 1;         // training digits move by up to this many pixels each way, anew in every epoch
   std::uint64_t seed = 1;
   std::size_t threads = 0;  // 0: as many as the machine has
+  std::size_t shards = 0;   // of a batch, with ranks; 0: without
 };
 
 // As many as the model needs on the digits that bnns draws.
@@ -53,7 +54,7 @@ struct TrainResult {
   bool interrupted = false;                                             // the last epoch may be a part of one
   double seconds = 0;                                                   // training with its evaluations
   double digits_per_second = 0;                                         // training steps alone
-  std::size_t threads = 0, weight_count = 0;
+  std::size_t threads = 0, ranks = 1, weight_count = 0;
   std::string weights_sha256;
   std::string not_saved;  // why the last save failed, or ""
 
@@ -70,6 +71,7 @@ struct TrainFiles {
 };
 
 class Network;
+class Ranks;  // ranks.h
 std::unique_ptr<Network> make_network(const TrainOptions& options, std::size_t rows, std::size_t columns,
                                       std::size_t max_batch);
 
@@ -78,7 +80,8 @@ void load_picture(const Dataset& set, std::size_t index, int dx, int dy, float* 
 
 // Probabilities of all pictures, count x kClasses. The network takes kTestBatch pictures at once, or more.
 inline constexpr std::size_t kTestBatch = 256;
-std::vector<float> predict_all(Network& network, const Dataset& set);
+// With ranks each takes its part of them.
+std::vector<float> predict_all(Network& network, const Dataset& set, Ranks* ranks = nullptr);
 
 // Refuses weights or a run that the network cannot start from, with DataError: before anything is said or trained.
 void check_start(const TrainOptions& options, const TrainFiles& files, const Dataset& set);
@@ -87,8 +90,9 @@ void check_start(const TrainOptions& options, const TrainFiles& files, const Dat
 // weights, the order and the shifts; the number of threads changes no bit of the outcome, nor does it matter whether a
 // run was ended by Ctrl-C and resumed. Throws LibraryError, DataError for what is wrong with files, or
 // std::runtime_error where the loss stops being finite. Where *stop becomes true the step is finished, the network
-// evaluated as it is, and the result marked.
+// evaluated as it is, and the result marked. With ranks every rank calls it with the same arguments, and all get the
+// same result; rank 0 saves. The bits then do not depend on their number, but on options.shards.
 TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& progress,
-                  const std::atomic<bool>* stop = nullptr, const TrainFiles& files = {});
+                  const std::atomic<bool>* stop = nullptr, const TrainFiles& files = {}, Ranks* ranks = nullptr);
 
 }  // namespace bnns::tool
