@@ -5,7 +5,7 @@ JOBS   ?= $(shell nproc)
 
 PYTHON ?= python3
 
-.PHONY: demo test reliability bench python wheel swift swift-test install uninstall docs tables format clean setup
+.PHONY: demo test reliability bench python wheel swift swift-test install uninstall deb dist docs tables format clean setup
 
 setup:
 	@scripts/setup
@@ -64,6 +64,14 @@ install: setup
 # Removes what the last `make install` wrote.
 uninstall:
 	@cmake -DBUILD=build/release -P cmake/BnnsUninstall.cmake
+
+# Debian packages in build/deb: libbnns0, libbnns-dev, bnns-tools, libbnns-doc. The site is in the last one where `make docs` ran.
+deb: setup
+	@scripts/package deb $(PACKAGE_BUILD)
+
+# build/dist/openbnns-VERSION-linux-MACHINE.tar.gz: libraries, headers and the tool, to be unpacked anywhere.
+dist: setup
+	@scripts/package dist $(PACKAGE_BUILD)
 
 # The documentation site, build/docs/html: scripts/docs. Opened with: xdg-open build/docs/html/index.html
 docs:
