@@ -140,7 +140,7 @@ class Stage:
                 first = re.split(r"(?<=\.)\s", text.split("\n", 2)[2].strip())[0].replace("\n", " ")
                 lines.append(f"| [{title}]({path.name}) | {first} |")
                 names.append(path.stem)
-        text = index.read_text(encoding="utf-8").replace("<!-- operators -->", "| operator | |\n| --- | --- |\n" + "\n".join(lines))
+        text = index.read_text(encoding="utf-8").replace("<!-- operators -->", "| operator | what it does |\n| --- | --- |\n" + "\n".join(lines))
         index.write_text(text + "\n```{toctree}\n:hidden:\n" + "\n".join(names) + "\n```\n", encoding="utf-8")
 
     def unlisted(self):
