@@ -63,6 +63,9 @@ class Stage:
         names, index = set(), ["# Reference\n", "Every public name, written from the comments of the headers. "
                                "[The functions by group](../bnns.md) has types and limits in tables.\n", "## C\n"]
         pages = []
+        forgotten = {path.name for path in (self.root / "include/bnns").glob("*.h")} - {pathlib.Path(h[0]).name for h in C_HEADERS}
+        if forgotten:
+            raise SystemExit(f"stage.py: C_HEADERS lacks {sorted(forgotten)}")
         for include, title, about in C_HEADERS:
             text, found = c_reference.page(title, include, about, (self.root / "include" / include).read_text(encoding="utf-8"))
             stem = pathlib.Path(include).stem
