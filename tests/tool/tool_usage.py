@@ -54,6 +54,14 @@ text = run("info").stdout
 assert info["version"] in text and info["best_isa"] in text
 limited = json.loads(run("info", "--json", env={**os.environ, "BNNS_MAX_ISA": "sse4"}).stdout)
 assert limited["best_isa"] == info["best_isa"], "a limit changes what the machine has"
+assert 1 <= info["cores_allowed"] <= info["cores"] and (info["cores_quota"] is None or info["cores_quota"] > 0)
+assert limited["settings"]["BNNS_MAX_ISA"] == "sse4"
+odd = run("info", "--json", env={**os.environ, "BNNS_SKIP": "\udcff"}).stdout   # a byte that is not UTF-8
+assert "BNNS_SKIP" in json.loads(odd)["settings"]
+fixed = {**os.environ, "BNNS_NUM_THREADS": "1"}
+fixed.pop("VECLIB_MAXIMUM_THREADS", None)
+assert json.loads(run("info", "--json", env=fixed).stdout)["threads_from"] == "BNNS_NUM_THREADS"
+assert "BNNS_NUM_THREADS=1" in run("info", env=fixed).stdout and "1, from BNNS_NUM_THREADS" in run("info", env=fixed).stdout
 
 with tempfile.TemporaryDirectory() as folder:
     report = pathlib.Path(folder) / "report.html"

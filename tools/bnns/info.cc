@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tools/bnns/machine.h"
 #include "tools/bnns/terminal.h"
 #include "tools/bnns/text.h"
 
@@ -38,16 +39,28 @@ std::string best_isa() {
 
 void print_info(bool json, bool list_all) {
   const std::string chosen = BNNSExtGetISA(), best = best_isa();
+  const Machine machine = this_machine();
+  const auto settings = settings_in_force();
+  const std::size_t threads = BNNSExtGetNumThreads();
 
   if (json) {
     nlohmann::ordered_json out;
     out["version"] = BNNSExtVersion();
     out["isa"] = chosen;
     out["best_isa"] = best;
-    out["threads"] = BNNSExtGetNumThreads();
+    out["threads"] = threads;
+    out["threads_from"] = source_of_threads(threads);
+    out["cpu"] = machine.cpu;
+    out["cores"] = machine.cores;
+    out["cores_allowed"] = machine.allowed;
+    out["cores_quota"] = machine.quota > 0 ? nlohmann::ordered_json(machine.quota) : nlohmann::ordered_json();
+    out["gpus"] = machine.gpus;
+    auto& set = out["settings"] = nlohmann::ordered_json::object();
+    for (const auto& [name, value] : settings) set[name] = value;
     auto& functions = out["functions"] = nlohmann::ordered_json::array();
     for (const Symbol& s : kSymbols) functions.push_back({{"name", s.name}, {"types", s.types}, {"note", s.note}});
-    put(stdout, out.dump(2) + "\n");
+    // A variable may hold any bytes.
+    put(stdout, out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
     return;
   }
   const std::size_t columns = terminal_columns(stdout);
@@ -55,7 +68,15 @@ void print_info(bool json, bool list_all) {
   line(std::string("OpenBNNS         ") + BNNSExtVersion());
   line("instruction set  " + chosen +
        (chosen == best ? ", the best of this machine" : " (limited; this machine has " + best + ")"));
-  line("threads          " + std::to_string(BNNSExtGetNumThreads()));
+  line("threads          " + std::to_string(threads) + ", from " + source_of_threads(threads));
+  line("CPU              " + (machine.cpu.empty() ? "not named by the system" : machine.cpu));
+  line("cores            " + std::to_string(machine.cores) +
+       (machine.allowed < machine.cores ? ", of which this process may use " + std::to_string(machine.allowed) : "") +
+       (machine.quota > 0 ? format("; its container may use the time of %.3g", machine.quota) : ""));
+  for (const std::string& gpu : machine.gpus) line("GPU              " + gpu);
+  if (machine.gpus.empty()) line("GPU              none with a driver");
+  for (const auto& [name, value] : settings) line("setting          " + name + "=" + value);
+  if (settings.empty()) line("setting          none in the environment");
   line("functions        " + std::to_string(std::size(kSymbols)) + (list_all ? "" : " (bnns info --all lists them)"));
   if (!list_all) return;
   for (const Symbol& s : kSymbols) {
