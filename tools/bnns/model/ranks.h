@@ -44,7 +44,7 @@ class Ranks {
 
  private:
   Ranks() = default;
-  void* group_ = nullptr;
+  [[maybe_unused]] void* group_ = nullptr;  // built without MPI there is no call that takes it
   std::size_t rank_ = 0, size_ = 1, shards_ = 1;
 };
 
