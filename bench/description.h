@@ -31,7 +31,12 @@ struct Description {
     while (in >> word) {
       const size_t equals = word.find('=');
       if (equals == std::string::npos) throw std::runtime_error("\"" + word + "\" is not name=value");
-      numbers[word.substr(0, equals)] = std::stod(word.substr(equals + 1));
+      char* end = nullptr;
+      const double number = std::strtod(word.c_str() + equals + 1, &end);
+      if (equals + 1 == word.size() || *end != '\0' || !(number >= 0 && number <= 1e12)) {
+        throw std::runtime_error("\"" + word + "\" has no number from 0 to 1e12");
+      }
+      numbers[word.substr(0, equals)] = number;
       numbers_text += (numbers_text.empty() ? "" : " ") + word;
     }
     int8 = type_name == "i8";
@@ -51,6 +56,13 @@ struct Description {
     return family + " " + op + " " + direction + " " + as_type + " " + numbers_text;
   }
 };
+
+// Layers with bias=1 or relu=1 are timed forward: the gradients of x and w do not need the one, and that of the other
+// would need y too.
+inline void check_forward_only(const Description& d, Pass pass, bool given) {
+  if (given && pass != Pass::forward)
+    throw std::runtime_error(d.family + " " + d.direction + ": bias= and relu= are of forward");
+}
 
 // A row with the texts and attributes of its description; bytes, operations, fill and open are the family's.
 inline Row start(const Description& d) {

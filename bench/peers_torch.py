@@ -246,6 +246,8 @@ def peer(row, d):
         return shapes_torch.FAMILIES[family](row, d)
     if family.startswith("pool"):
         return pooling(row, d)
+    if family in ("conv", "depthwise", "fully_connected") and (row["attributes"].get("bias") or row["attributes"].get("relu")):
+        return None
     if family in ("conv", "depthwise") or op in ("convolution", "depthwise") and family != "overhead":
         return convolution(row, d)
     if family == "fully_connected" or op == "fully connected":

@@ -2,7 +2,7 @@
 //
 // A file `<operator>_versus.cc` in the operator's folder adds its rows; bench/rows.cc offers all of them to
 // bench/bench.py, which takes the contenders in turn. oneDNN's calls are made here, PyTorch's in bench/peers_torch.py
-// from the arrays and attributes of the row.
+// from the arrays and attributes of the row. `bnns bench` times the first contender of the same rows, ours.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,7 +34,9 @@ constexpr BNNSDataType kTypeCodes[] = {BNNSDataTypeFloat32, BNNSDataTypeBFloat16
 
 inline size_t product(const std::vector<size_t>& shape) {
   size_t n = 1;
-  for (const size_t s : shape) n *= s;
+  for (const size_t s : shape) {
+    if (__builtin_mul_overflow(n, s, &n)) throw std::runtime_error("the problem is too large");
+  }
   return n;
 }
 
@@ -41,8 +45,10 @@ class Array {
  public:
   Array() = default;
   Array(std::vector<size_t> shape, Type type) : shape_(std::move(shape)), type_(type) {
+    if (count() > kMostBytes / kTypeBytes[int(type)]) throw std::runtime_error("an array of more than 16 GB");
     const size_t bytes = (count() * kTypeBytes[int(type)] + 4095) / 4096 * 4096;
     memory_.reset(static_cast<char*>(std::aligned_alloc(4096, bytes ? bytes : 4096)));
+    if (!memory_) throw std::bad_alloc();
     std::memset(memory_.get(), 0, bytes);
   }
   size_t count() const { return product(shape_); }
@@ -77,6 +83,7 @@ class Array {
   }
 
  private:
+  static constexpr size_t kMostBytes = size_t{1} << 34;
   struct Free {
     void operator()(char* p) const { std::free(p); }
   };
@@ -127,6 +134,8 @@ struct Row {
   std::function<void(Case&, size_t threads)> open;
 };
 std::vector<Row>& rows();
+void add_operator_rows();  // those of all operators, and the makers of rows from descriptions
+std::vector<Data> fill_sets(const Row& r);
 void add_pooling_rows();
 void add_convolution_rows();
 void add_fully_connected_rows();

@@ -23,16 +23,6 @@
 
 namespace bnns::bench {
 
-std::vector<Row>& rows() {
-  static std::vector<Row> all;
-  return all;
-}
-
-std::map<std::string, MakeRow>& makers() {
-  static std::map<std::string, MakeRow> all;
-  return all;
-}
-
 namespace {
 
 // A row that has been opened, and where its rotation through the sets stands.
@@ -46,27 +36,6 @@ std::string text;
 const char* say(const nlohmann::json& json) {
   text = json.dump();
   return text.c_str();
-}
-
-// Small problems stay in cache, as they do in a training loop; large ones pass 256 MB before a set comes again.
-size_t sets_for(size_t bytes) {
-  return bytes < (4u << 20) ? 1 : std::clamp<size_t>((256u << 20) / bytes, 2, 32);
-}
-
-std::vector<Data> fill_sets(const Row& r) {
-  std::vector<Data> all;
-  Data first;
-  r.fill(first);
-  const size_t sets = sets_for(first.bytes());
-  all.reserve(sets);
-  all.push_back(std::move(first));
-  for (size_t i = 1; i < sets; ++i) {
-    Data& set = all.emplace_back();
-    for (const auto& [name, array] : all[0].arrays()) {
-      std::memcpy(set.add(name, array.shape(), array.type()).data(), array.data(), array.bytes());
-    }
-  }
-  return all;
 }
 
 // Adds our call of the same description in f32, on data of its own.
@@ -93,31 +62,12 @@ BENCH_API const char* bench_rows() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
   if (rows().empty()) {
-    add_pooling_rows();
-    add_convolution_rows();
-    add_fully_connected_rows();
-    add_normalization_rows();
-    add_loss_rows();
-    add_optimizer_rows();
+    add_operator_rows();
     add_step_rows();
     add_overhead_rows();
 #ifdef BNNS_BENCH_VECLIB
     add_veclib_rows();
 #endif
-    add_activation_rows();
-    add_arithmetic_rows();
-    add_attention_rows();
-    add_embedding_rows();
-    add_gather_rows();
-    add_gram_rows();
-    add_lstm_rows();
-    add_matmul_rows();
-    add_padding_rows();
-    add_permute_rows();
-    add_reduction_rows();
-    add_resize_rows();
-    add_tile_rows();
-    add_topk_rows();
   }
   nlohmann::json all = nlohmann::json::array();
   for (const Row& r : rows()) {

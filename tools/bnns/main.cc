@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/bnns/bench/bench_command.h"
 #include "tools/bnns/data/idx.h"
 #include "tools/bnns/info.h"
 #include "tools/bnns/options.h"
@@ -85,15 +86,31 @@ Options predict_options(PredictCommand& c) {
   return all;
 }
 
+Options bench_options(BenchCommand& c) {
+  Options all(
+      "bench", "Measure how fast operators are on this machine", "[OPTIONS] [FAMILY]",
+      "Times layers of all families, of one (convolution, pooling, ...), or one that you name. A rate is in\n"
+      "GFLOP/s where a call computes, in GB/s where it moves numbers. Times are medians; what else runs on the\n"
+      "machine is in them. Exit codes as of bnns train.");
+  all.optional_word("FAMILY", c.family, "Layers of one family only");
+  all.text("--problem", "LINE", c.problem, "One problem, as BNNS_VERBOSE=1 or a refusal prints it");
+  all.number("--threads", c.threads, "Changes the time, not the result; 0 = all there are", 0, 256);
+  all.number("--seconds", c.seconds, "For each line of the table", 1e-6, 1e4);
+  all.text("--json", "FILE", c.json, "Write the figures as one JSON object; - is stdout, without the table");
+  all.excludes("FAMILY", "--problem");
+  return all;
+}
+
 int run(const std::vector<std::string>& arguments) {
   TrainCommand training;
   PredictCommand prediction;
+  BenchCommand benchmark;
   bool json = false, everything = false;
   const std::string epochs = format("%zu, mlp %zu", default_epochs("cnn"), default_epochs("mlp"));
   Options info("info", "Show version, instruction set, threads and functions", "[OPTIONS]", kEnvironment);
   info.flag("--json", json, "As one JSON object");
   info.flag("--all", everything, "List every function");
-  Options commands[] = {train_options(training, epochs), predict_options(prediction), info};
+  Options commands[] = {train_options(training, epochs), predict_options(prediction), info, bench_options(benchmark)};
 
   const std::size_t columns = terminal_columns(stdout);
   const bool narrow = columns != 0 && columns < 80;  // meanings below their options
@@ -117,6 +134,10 @@ int run(const std::vector<std::string>& arguments) {
     if (word != each.name()) continue;
     try {
       if (!each.parse({arguments.begin() + 1, arguments.end()})) return print(each.help(narrow));
+      if (word == "bench") {
+        benchmark.one_problem = each.given().count("--problem") != 0;
+        return run_bench(benchmark);
+      }
     } catch (const UsageError& error) {
       return complain(error.what() + (" (see bnns " + word + " --help)"), kBadInput);
     }
@@ -126,9 +147,12 @@ int run(const std::vector<std::string>& arguments) {
     return run_train(training);
   }
   if (!word.empty() && word[0] == '-') return complain(word + " is not an option of bnns (see bnns --help)", kBadInput);
-  return complain(word + " is not a command of bnns; did you mean " + closest(word, {"train", "info", "predict"}) +
-                      "? (train, predict or info; see bnns --help)",
-                  kBadInput);
+  std::vector<std::string> names;
+  std::string list;
+  for (const Options& each : commands) names.push_back(each.name()), list += names.back() + ", ";
+  return complain(
+      word + " is not a command of bnns; did you mean " + closest(word, names) + "? (" + list + "see bnns --help)",
+      kBadInput);
 }
 
 }  // namespace

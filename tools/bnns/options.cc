@@ -106,6 +106,11 @@ void Options::word(const char* name, std::string& value, const char* meaning) {
   words_.push_back({name, "", meaning, "", [&value](const std::string& text) { value = text; }});
 }
 
+void Options::optional_word(const char* name, std::string& value, const char* meaning) {
+  word(name, value, meaning);
+  last_optional_ = true;
+}
+
 void Options::words(const char* name, std::vector<std::string>& values, const char* meaning) {
   words_.push_back({name, "", meaning, "", [&values](const std::string& text) { values.push_back(text); }});
   many_words_ = true;
@@ -136,7 +141,9 @@ bool Options::parse(const std::vector<std::string>& arguments) {
     const std::string& argument = arguments[i];
     if (only_words || argument.empty() || argument[0] != '-' || argument == "-") {
       if (words >= words_.size() && !many_words_) throw UsageError(argument + " was not expected");
-      words_[std::min(words++, words_.size() - 1)].take(argument);
+      const Option& word = words_[std::min(words++, words_.size() - 1)];
+      given_.insert(word.name);
+      word.take(argument);
       continue;
     }
     if (argument == "--") {
@@ -157,7 +164,8 @@ bool Options::parse(const std::vector<std::string>& arguments) {
       throw UsageError(option.name + ": " + option.type + " is missing");
     }
   }
-  if (words < words_.size()) throw UsageError(words_[words].name + " is missing: " + words_[words].meaning);
+  if (words + (last_optional_ ? 1 : 0) < words_.size())
+    throw UsageError(words_[words].name + " is missing: " + words_[words].meaning);
   for (const auto& [one, other] : excluded_) {
     if (given_.count(one) != 0 && given_.count(other) != 0) throw UsageError(one + " excludes " + other);
   }

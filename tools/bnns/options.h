@@ -34,8 +34,9 @@ class Options {
   void choice(const char* name, std::string& value, const char* meaning, std::vector<std::string> values);
   void flag(const char* name, bool& value, const char* meaning);
   void excludes(const char* one, const char* other) { excluded_.push_back({one, other}); }
-  // Words without "--": one, or, in the last place, one and more.
+  // Words without "--": one, or, in the last place, one and more, or one that need not be there.
   void word(const char* name, std::string& value, const char* meaning);
+  void optional_word(const char* name, std::string& value, const char* meaning);
   void words(const char* name, std::vector<std::string>& values, const char* meaning);
 
   // The arguments after the name. Returns false where they ask for help. Throws UsageError.
@@ -59,7 +60,7 @@ class Options {
   std::string name_, about_, usage_, footer_;
   std::vector<Option> options_, words_;
   std::vector<std::pair<std::string, std::string>> excluded_;
-  bool many_words_ = false;
+  bool many_words_ = false, last_optional_ = false;
   std::set<std::string> given_;
 };
 

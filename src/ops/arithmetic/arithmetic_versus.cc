@@ -46,7 +46,7 @@ const Function kFunctions[] = {
     {"erf", BNNSArithmeticErf, [](float a) { return std::erf(a); }, nullptr, false},
 };
 
-// a=, b=, ...: the shape. broadcast=: bit k: the second operand has extent 1 on axis k.
+// a=, b=, ...: the shape. broadcast=: bit k: the second operand has extent 1 on axis k. last=1: fastest axis first.
 Row make(const Description& d) {
   const Function* found = nullptr;
   for (const Function& f : kFunctions) {
@@ -54,7 +54,7 @@ Row make(const Description& d) {
   }
   if (!found) throw std::runtime_error("no function \"" + d.op + "\"");
   const std::vector<size_t> shape = axes(d);
-  const bool two = found->binary != nullptr, backward = is_backward(d);
+  const bool two = found->binary != nullptr, backward = is_backward(d), last = d("last", 0) != 0;
   std::vector<size_t> second = shape;
   for (size_t k = 0; k < shape.size(); ++k) {
     if (d("broadcast", 0) >> k & 1) second[k] = 1;
@@ -76,7 +76,8 @@ Row make(const Description& d) {
     BNNSArithmeticUnary one;
     BNNSArithmeticBinary pair;
     std::memset(&one, 0, sizeof one), std::memset(&pair, 0, sizeof pair);
-    one.in = one.out = pair.in1 = pair.out = tensor(shape, type), pair.in2 = tensor(second, type);
+    one.in = one.out = pair.in1 = pair.out = tensor(shape, type, nullptr, last);
+    pair.in2 = tensor(second, type, nullptr, last);
     one.in_type = one.out_type = pair.in1_type = pair.in2_type = pair.out_type = BNNSSample;
     BNNSLayerParametersArithmetic p;
     std::memset(&p, 0, sizeof p);
@@ -91,8 +92,8 @@ Row make(const Description& d) {
         return check(BNNSArithmeticFilterApplyBatch(filter.get(), 1, two ? 2 : 1, in, strides, data["y"].data(),
                                                     product(shape)));
       }
-      auto dx = tensor(shape, type, data["dx"].data()), dz = tensor(second, type, data["dz"].data());
-      auto dy = tensor(shape, type, data["dy"].data());
+      auto dx = tensor(shape, type, data["dx"].data(), last), dz = tensor(second, type, data["dz"].data(), last);
+      auto dy = tensor(shape, type, data["dy"].data(), last);
       BNNSNDArrayDescriptor* deltas[] = {&dx, &dz};
       check(BNNSArithmeticFilterApplyBackwardBatch(filter.get(), 1, two ? 2 : 1, in, strides, deltas, strides, nullptr,
                                                    0, &dy, product(shape)));

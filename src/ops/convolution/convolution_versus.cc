@@ -13,6 +13,7 @@ constexpr float kScale = 0.0078125f;  // of Int8 weights
 
 struct Shape {
   size_t n, i, h, w, o, kh, kw, sy = 1, sx = 1, py = 0, px = 0, dy = 1, dx = 1, groups = 1;
+  bool bias = false, relu = false;  // forward; such rows have no peer
   static size_t positions(size_t size, size_t pad, size_t k, size_t dilation, size_t stride) {
     const size_t reach = (k - 1) * dilation + 1;
     return size + 2 * pad < reach ? 0 : (size + 2 * pad - reach) / stride + 1;
@@ -80,6 +81,8 @@ Call ours(const Shape& s, Pass pass, Type type, bool int8, const std::string& pr
     p.w_desc = describe(BNNSDataLayoutConvolutionWeightsOIHW, {s.kw, s.kh, s.i / s.groups, s.o}, int8 ? Type::i8 : type,
                         array("w"));
     if (int8) p.w_desc.data_scale = kScale;
+    if (s.bias) p.bias = describe(BNNSDataLayoutVector, {s.o}, type, array("b"));
+    if (s.relu) p.activation.function = BNNSActivationFunctionRectifiedLinear;
     Filter& filter = (*filters)[array("w")];
     if (!filter) {
       p.x_stride = s.sx, p.y_stride = s.sy, p.x_padding = s.px, p.y_padding = s.py, p.groups = s.groups;
@@ -166,6 +169,7 @@ void complete(Row& r, const Shape& s, Pass pass, Type type, bool int8, bool f32,
     const auto fill = [&](const std::string& prefix, Type t) {
       d.add(prefix + "x", s.x(), t).fill();
       d.add(prefix + "w", s.weights(), int8 ? Type::i8 : t).fill(int8 ? 127 : 1, 7);
+      if (s.bias) d.add(prefix + "b", {s.o}, t).fill(1, 5);
       if (pass == Pass::forward) d.add(prefix + "y", s.y(), t);
       if (pass != Pass::forward) d.add(prefix + "y", s.y(), t).fill(1, 9);  // the upstream gradient
       if (pass == Pass::input) d.add(prefix + "dx", s.x(), t);
@@ -179,7 +183,7 @@ void complete(Row& r, const Shape& s, Pass pass, Type type, bool int8, bool f32,
   r.open = [=](Case& c, size_t threads) {
     c.contenders.push_back({"ours", ours(s, pass, type, int8, "", threads), kPassResults[int(pass)]});
 #ifdef BNNS_PEER_ONEDNN
-    if (!int8) add_onednn(c, s, pass, type);
+    if (!int8 && !s.bias && !s.relu) add_onednn(c, s, pass, type);
 #endif
     if (f32) c.contenders.push_back({"ours f32", ours(s, pass, Type::f32, false, "f32_", threads), ""});
     if (loop) {
@@ -199,13 +203,15 @@ void add(const char* family, const char* op, const Named& s, Pass pass, Type typ
 
 Row make(const Description& d) {
   const size_t kh = d("kh"), kw = d("kw");
-  const Shape s{d("n"),     d("i"),     d("h"),     d("w"),     d("o"),     kh,         kw,
-                d("sy", 1), d("sx", 1), d("py", 0), d("px", 0), d("dy", 1), d("dx", 1), d("g", 1)};
+  Shape s{d("n"),     d("i"),     d("h"),     d("w"),     d("o"),     kh,         kw,
+          d("sy", 1), d("sx", 1), d("py", 0), d("px", 0), d("dy", 1), d("dx", 1), d("g", 1)};
+  s.bias = d("bias", 0) != 0, s.relu = d("relu", 0) != 0;
   if (s.oh() == 0 || s.ow() == 0) throw std::runtime_error("the kernel is larger than the image");
   constexpr const char* directions[] = {"forward", "dx", "dw"};
   const auto pass = Pass(find_name(directions, d.direction));
+  check_forward_only(d, pass, s.bias || s.relu);
   Row r = start(d);
-  complete(r, s, pass, d.type, d.int8, false, d.type == Type::f32);
+  complete(r, s, pass, d.type, d.int8, false, d.type == Type::f32 && !s.bias && !s.relu);
   return r;
 }
 

@@ -14,7 +14,7 @@ constexpr float kScale = 0.0078125f;  // of Int8 weights
 
 struct Shape {
   size_t in, out;
-  bool quick;
+  bool quick, bias = false, relu = false;  // the latter two forward; such rows have no peer
 };
 // LeNet, MLP, NCF, DLRM, ResNet, RNN-T, BERT, Transformer, GNMT, VGG.
 constexpr Shape kShapes[] = {
@@ -33,6 +33,8 @@ Call ours(size_t batch, const Shape& s, Pass pass, Type type, bool int8, const s
     p.o_desc = describe(BNNSDataLayoutVector, {s.out}, type);
     p.w_desc = describe(BNNSDataLayoutRowMajorMatrix, {s.in, s.out}, int8 ? Type::i8 : type, array("w"));
     if (int8) p.w_desc.data_scale = kScale;
+    if (s.bias) p.bias = describe(BNNSDataLayoutVector, {s.out}, type, array("b"));
+    if (s.relu) p.activation.function = BNNSActivationFunctionRectifiedLinear;
     Filter& filter = (*filters)[array("w")];
     if (!filter) {
       const BNNSFilterParameters f = options(threads);
@@ -108,6 +110,7 @@ void complete(Row& r, size_t batch, const Shape& s, Pass pass, Type type, bool i
     const auto fill = [&](const std::string& prefix, Type t) {
       d.add(prefix + "x", {batch, s.in}, t).fill();
       d.add(prefix + "w", {s.out, s.in}, int8 ? Type::i8 : t).fill(int8 ? 127 : 1, 7);
+      if (s.bias) d.add(prefix + "b", {s.out}, t).fill(1, 5);
       d.add(prefix + "y", {batch, s.out}, t);
       if (pass != Pass::forward) d[prefix + "y"].fill(1, 9);  // the upstream gradient
       if (pass == Pass::input) d.add(prefix + "dx", {batch, s.in}, t);
@@ -120,7 +123,8 @@ void complete(Row& r, size_t batch, const Shape& s, Pass pass, Type type, bool i
   r.open = [=](Case& c, size_t threads) {
     c.contenders.push_back({"ours", ours(batch, s, pass, type, int8, "", threads), kPassResults[int(pass)]});
 #ifdef BNNS_PEER_ONEDNN
-    if (!int8) add_onednn(c, batch, s, pass, type, false), add_onednn(c, batch, s, pass, type, true);
+    if (!int8 && !s.bias && !s.relu)
+      add_onednn(c, batch, s, pass, type, false), add_onednn(c, batch, s, pass, type, true);
 #endif
     if (f32) c.contenders.push_back({"ours f32", ours(batch, s, pass, Type::f32, false, "f32_", threads), ""});
     if (loop) c.contenders.push_back({"plain loop", plain_loop(batch, s, pass, int8), result});
@@ -141,7 +145,9 @@ Row make(const Description& d) {
   constexpr const char* directions[] = {"forward", "dx", "dw"};
   Row r = start(d);
   const auto pass = Pass(find_name(directions, d.direction));
-  complete(r, d("n"), {d("in"), d("out"), false}, pass, d.type, d.int8, false, d.type == Type::f32);
+  const Shape s{d("in"), d("out"), false, d("bias", 0) != 0, d("relu", 0) != 0};
+  check_forward_only(d, pass, s.bias || s.relu);
+  complete(r, d("n"), s, pass, d.type, d.int8, false, d.type == Type::f32 && !s.bias && !s.relu);
   if (d.op == "create") {  // a layer for one call
     r.open = [n = d("n"), open = r.open, in = d("in"), out = d("out"), type = d.type, pass](Case& c, size_t threads) {
       open(c, threads);
