@@ -11,6 +11,7 @@
 
 #include "tools/bnns/bench/bench_command.h"
 #include "tools/bnns/data/idx.h"
+#include "tools/bnns/explain/explain_command.h"
 #include "tools/bnns/info.h"
 #include "tools/bnns/options.h"
 #include "tools/bnns/predict_command.h"
@@ -101,16 +102,31 @@ Options bench_options(BenchCommand& c) {
   return all;
 }
 
+Options explain_options(ExplainCommand& c) {
+  Options all(
+      "explain", "Say which algorithms a layer would take, or why it is refused", "[OPTIONS] [FILE]",
+      "A description has the members of the C structures by name, and enumerators with or without their prefix;\n"
+      "what is left out is zero. Nothing is computed. Exit codes: 0 accepted, 1 refused, 2 the options or the\n"
+      "description are wrong.");
+  all.optional_word("FILE", c.file, "A description in JSON; - is stdin");
+  all.text("--example", "LAYER", c.example, "Print a description to start from (convolution, pooling, ...)");
+  all.flag("--json", c.json, "Answer with one JSON object");
+  all.excludes("FILE", "--example");
+  return all;
+}
+
 int run(const std::vector<std::string>& arguments) {
   TrainCommand training;
   PredictCommand prediction;
   BenchCommand benchmark;
+  ExplainCommand explanation;
   bool json = false, everything = false;
   const std::string epochs = format("%zu, mlp %zu", default_epochs("cnn"), default_epochs("mlp"));
   Options info("info", "Show version, instruction set, threads and functions", "[OPTIONS]", kEnvironment);
   info.flag("--json", json, "As one JSON object");
   info.flag("--all", everything, "List every function");
-  Options commands[] = {train_options(training, epochs), predict_options(prediction), info, bench_options(benchmark)};
+  Options commands[] = {train_options(training, epochs), predict_options(prediction), info, bench_options(benchmark),
+                        explain_options(explanation)};
 
   const std::size_t columns = terminal_columns(stdout);
   const bool narrow = columns != 0 && columns < 80;  // meanings below their options
@@ -137,6 +153,12 @@ int run(const std::vector<std::string>& arguments) {
       if (word == "bench") {
         benchmark.one_problem = each.given().count("--problem") != 0;
         return run_bench(benchmark);
+      }
+      if (word == "explain") {
+        if (each.given().empty() || each.given() == std::set<std::string>{"--json"}) {
+          throw UsageError("FILE is missing: a description in JSON, or --example");
+        }
+        return run_explain(explanation);
       }
     } catch (const UsageError& error) {
       return complain(error.what() + (" (see bnns " + word + " --help)"), kBadInput);
