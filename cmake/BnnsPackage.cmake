@@ -54,7 +54,7 @@ if(BNNS_DEB)
   set(CPACK_DEBIAN_DOC_PACKAGE_SHLIBDEPS OFF)
   set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "Layers of neural networks that run forward and backward, with losses and\noptimizers, under the names of the classic BNNS interface; libAccelerate and\nthe pooling classes of MPS beside it.")
   set(CPACK_DEBIAN_DEVEL_DESCRIPTION "Headers for C, C++ and the MPS pooling classes, and what CMake and pkg-config\nneed.")
-  set(CPACK_DEBIAN_TOOLS_DESCRIPTION "The command bnns: trains a classifier of digits, writes a report, says what\npictures show.")
+  set(CPACK_DEBIAN_TOOLS_DESCRIPTION "The command bnns: trains a classifier of digits, writes a report, says what\npictures show, and measures the operators of the library.")
   set(CPACK_DEBIAN_DOC_DESCRIPTION "Guides, a page for each operator, the reference and the examples.")
 
   # Each package has its copyright and changelog, as Debian's policy asks.

@@ -38,10 +38,11 @@ def main():
     version = subprocess.run([sys.argv[1], "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
     commands = re.findall(r"^  ([a-z]+)  ", top.split("Subcommands:")[1], re.M)
     text = [f'.TH BNNS 1 "" "OpenBNNS {version}" "User Commands"', ".SH NAME",
-            "bnns \\- train and run small neural networks, and look at the OpenBNNS library", ".SH SYNOPSIS",
+            "bnns \\- train and run small neural networks, measure and look at the OpenBNNS library", ".SH SYNOPSIS",
             "\n.br\n".join(f".B bnns {command}\n{roff(re.search(r'Usage: bnns [a-z]+ (.*)', said(command)).group(1))}" for command in commands),
             ".SH DESCRIPTION", "OpenBNNS is Apple's classic BNNS C interface on Linux: layers of neural networks that run forward and backward.",
-            "This tool trains a classifier of digits with it, uses what was learnt, and says what the library finds on this machine."]
+            "This tool trains a classifier of digits with it, uses what was learnt, says what the library finds on this machine,",
+            "how fast its operators are there, and what it would do with a layer."]
     for command in commands:
         text += [f".SH BNNS {command.upper()}", section(said(command))]
     text += [".SH FILES", ".TP\n.B bnns\\-report.html\nThe report of a training, one file that any browser opens.",

@@ -36,7 +36,7 @@ def run_on_terminal(options, environment):
     return drawn.decode()
 
 
-for options in (["--help"], ["train", "--help"], ["predict", "--help"], ["info", "--help"]):
+for options in (["--help"], ["train", "--help"], ["predict", "--help"], ["info", "--help"], ["bench", "--help"], ["explain", "--help"]):
     text = run(*options).stdout
     assert "Usage: bnns" in text, text
 help_text = run("train", "--help").stdout

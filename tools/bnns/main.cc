@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "tools/bnns/bench/bench_command.h"
+#include "tools/bnns/bench/families.h"
 #include "tools/bnns/data/idx.h"
 #include "tools/bnns/explain/explain_command.h"
+#include "tools/bnns/explain/layers.h"
 #include "tools/bnns/info.h"
 #include "tools/bnns/options.h"
 #include "tools/bnns/predict_command.h"
@@ -92,7 +94,8 @@ Options bench_options(BenchCommand& c) {
       "bench", "Measure how fast operators are on this machine", "[OPTIONS] [FAMILY]",
       "Times layers of all families, of one (convolution, pooling, ...), or one that you name. A rate is in\n"
       "GFLOP/s where a call computes, in GB/s where it moves numbers. Times are medians; what else runs on the\n"
-      "machine is in them. Exit codes as of bnns train.");
+      "machine is in them. Exit codes as of bnns train.\n" +
+          wrapped("Families: " + listed(family_names()) + ".", 100, 0));
   all.optional_word("FAMILY", c.family, "Layers of one family only");
   all.text("--problem", "LINE", c.problem, "One problem, as BNNS_VERBOSE=1 or a refusal prints it");
   all.number("--threads", c.threads, "Changes the time, not the result; 0 = all there are", 0, 256);
@@ -107,9 +110,10 @@ Options explain_options(ExplainCommand& c) {
       "explain", "Say which algorithms a layer would take, or why it is refused", "[OPTIONS] [FILE]",
       "A description has the members of the C structures by name, and enumerators with or without their prefix;\n"
       "what is left out is zero. Nothing is computed. Exit codes: 0 accepted, 1 refused, 2 the options or the\n"
-      "description are wrong.");
+      "description are wrong.\n" +
+          wrapped("Layers: " + listed(layer_names()) + ".", 100, 0));
   all.optional_word("FILE", c.file, "A description in JSON; - is stdin");
-  all.text("--example", "LAYER", c.example, "Print a description to start from (convolution, pooling, ...)");
+  all.text("--example", "LAYER", c.example, "Print a complete description of such a layer, to start from");
   all.flag("--json", c.json, "Answer with one JSON object");
   all.excludes("FILE", "--example");
   return all;
@@ -170,11 +174,10 @@ int run(const std::vector<std::string>& arguments) {
   }
   if (!word.empty() && word[0] == '-') return complain(word + " is not an option of bnns (see bnns --help)", kBadInput);
   std::vector<std::string> names;
-  std::string list;
-  for (const Options& each : commands) names.push_back(each.name()), list += names.back() + ", ";
-  return complain(
-      word + " is not a command of bnns; did you mean " + closest(word, names) + "? (" + list + "see bnns --help)",
-      kBadInput);
+  for (const Options& each : commands) names.push_back(each.name());
+  return complain(word + " is not a command of bnns; did you mean " + closest(word, names) + "? (" + listed(names) +
+                      "; see bnns --help)",
+                  kBadInput);
 }
 
 }  // namespace

@@ -17,6 +17,9 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// "one, two, three"
+std::string listed(const std::vector<std::string>& words);
+
 // The one of `known` with the fewest letters put in, taken out or changed; and how many those are.
 std::string closest(const std::string& word, const std::vector<std::string>& known);
 std::size_t distance(const std::string& a, const std::string& b);

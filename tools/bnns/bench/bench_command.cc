@@ -23,14 +23,11 @@ namespace {
 using bench::Row;
 
 const Family& family_of(const std::string& name) {
-  std::vector<std::string> names;
-  std::string all;
   for (const Family& each : bench_families()) {
     if (name == each.name) return each;
-    names.push_back(each.name);
-    all += (all.empty() ? "" : ", ") + names.back();
   }
-  throw UsageError(name + " is not a family; did you mean " + closest(name, names) + "? (" + all + ")");
+  const std::vector<std::string> names = family_names();
+  throw UsageError(name + " is not a family; did you mean " + closest(name, names) + "? (" + listed(names) + ")");
 }
 
 std::vector<std::string> problems_of(const BenchCommand& command) {

@@ -11,7 +11,7 @@ struct BenchCommand {
   std::string family;   // "": all
   std::string problem;  // one line instead of a family's
   bool one_problem = false;
-  std::string json;     // a file; "-": stdout
+  std::string json;  // a file; "-": stdout
   std::size_t threads = 0;
   float seconds = 0.3f;  // for each line of the table
 };

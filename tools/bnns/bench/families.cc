@@ -60,4 +60,10 @@ const std::vector<Family>& bench_families() {
   return all;
 }
 
+std::vector<std::string> family_names() {
+  std::vector<std::string> names;
+  for (const Family& each : bench_families()) names.push_back(each.name);
+  return names;
+}
+
 }  // namespace bnns::tool

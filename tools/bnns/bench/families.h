@@ -12,5 +12,6 @@ struct Family {
   std::vector<const char*> problems;  // as bench/description.h reads them
 };
 const std::vector<Family>& bench_families();
+std::vector<std::string> family_names();
 
 }  // namespace bnns::tool

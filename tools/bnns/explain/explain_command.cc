@@ -21,12 +21,6 @@ namespace {
 constexpr std::size_t kMostBytes = 1 << 20, kMostThreads = 256;
 constexpr const char* kPasses[] = {"forward", "input gradient", "weights gradient"};  // in the order of BNNSExtPass
 
-std::vector<std::string> layer_names() {
-  std::vector<std::string> names;
-  for (const Layer& each : layers()) names.push_back(each.name);
-  return names;
-}
-
 const Layer& layer_of(const std::string& name) {
   return *std::find_if(layers().begin(), layers().end(), [&](const Layer& each) { return name == each.name; });
 }

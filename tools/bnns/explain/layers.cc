@@ -192,4 +192,10 @@ const std::vector<Layer>& layers() {
   return all;
 }
 
+std::vector<std::string> layer_names() {
+  std::vector<std::string> names;
+  for (const Layer& each : layers()) names.push_back(each.name);
+  return names;
+}
+
 }  // namespace bnns::tool

@@ -21,5 +21,6 @@ struct Layer {
   const char* example;  // a complete description
 };
 const std::vector<Layer>& layers();
+std::vector<std::string> layer_names();
 
 }  // namespace bnns::tool
