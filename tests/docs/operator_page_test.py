@@ -58,7 +58,7 @@ with tempfile.TemporaryDirectory() as folder:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if re.search(r"scale_shift|ScaleShift|Scale and shift|operator_skeleton", line):
                 faults.append(f"the copy still says, {path.relative_to(copy)}:{number}: {line}")
-    for name in ("src/ops/CMakeLists.txt", "src/filter/filter.h", "src/filter/filter.cc", "bench/row.h", "bench/rows.cc",
+    for name in ("src/ops/CMakeLists.txt", "src/filter/filter.h", "src/filter/filter.cc", "bench/row.h", "bench/row.cc",
                  "include/bnns/bnns.hpp", "examples/CMakeLists.txt"):
         if "square_shift" not in (copy / name).read_text(encoding="utf-8"):
             faults.append(f"the commands did not reach the list in {name}")
