@@ -49,6 +49,12 @@ struct Description {
     if (found == numbers.end()) throw std::runtime_error(family + " needs " + name + "=");
     return static_cast<size_t>(found->second);
   }
+  // A divisor: 1 where it is not given, never 0.
+  size_t positive(const char* name) const {
+    const size_t number = (*this)(name, 1);
+    if (number == 0) throw std::runtime_error(family + ": " + name + "= is 0, expected 1 or more");
+    return number;
+  }
   size_t operator()(const char* name, size_t otherwise) const {
     return numbers.count(name) ? (*this)(name) : otherwise;
   }
@@ -140,6 +146,7 @@ inline std::vector<size_t> axes(const Description& d) {
   for (const char* name : {"a", "b", "c", "d", "e"}) {
     if (d.numbers.count(name)) shape.push_back(d(name));
   }
+  if (shape.empty()) throw std::runtime_error(d.family + " needs a=");
   return shape;
 }
 

@@ -92,6 +92,7 @@ Texts activation(const Line& line, Words& w) {
     columns = x.back();
   }
   w.end();
+  if (columns == 0) refuse("the activation has no elements");
   const auto other = renamed.find(name);
   Made made(line, "activation", other == renamed.end() ? name : other->second, type);
   return made.set("rows", count / columns).set("columns", columns).lines({"forward"}, {"backward"});

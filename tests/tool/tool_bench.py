@@ -4,11 +4,12 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from tool_files import refused, run  # noqa: E402
+from tool_files import TOOL, refused, run  # noqa: E402
 
 SHORT = ("--seconds", "1e-6", "--threads", "2")
 NOT_READ = {"copy", "embedding", "gather", "gram", "padding", "resize", "tile", "topk", "optimizer"}   # their lines lack what a row needs
@@ -30,7 +31,7 @@ for row in everything:
     assert (row["gflops"] is None) == (row["problem"].split()[0] not in ("convolution", "fully_connected", "matmul", "attention",
                                                                         "lstm", "gram")), row
     operator = row["problem"].split()[0]
-    assert row["implementation"].split("/")[0].split("+")[0].endswith(operator.split("_")[-1]) or "/" in row["implementation"], row
+    assert row["implementation"], row
     action = "backward" if "gradient" in row["pass"] and operator != "loss" else "apply"
     line = f"bnns_verbose,{action},{row['problem']},batch {row['batch']},{row['implementation']},{row['isa']},2 threads,1.0 us"
     if operator in NOT_READ:
@@ -43,6 +44,12 @@ for row in everything:
     assert len(read) == 1 and read[0]["gbytes"] > 0
     again += 1
 assert again >= 30, again
+
+# The algorithms are those that bnns explain names.
+layer = run("explain", "--example", "convolution").stdout
+explained = json.loads(subprocess.run([TOOL, "explain", "-", "--json"], input=layer, capture_output=True, text=True, check=True).stdout)
+timed = results("--problem", f"{explained['problem'].replace(' relu', '')},batch {explained['batch']}")
+assert {r["pass"]: r["implementation"] for r in timed} == explained["implementations"], (timed, explained)
 
 # The problem alone means all passes; bias and ReLU are of forward.
 passes = [(r["pass"], r["problem"]) for r in results("--problem", "convolution f32 3x32x32 > 16x16x16 k3x3 s2 p1")]
@@ -89,5 +96,8 @@ for problem, why in {
         "loss softmax forward f32 n=-1 c=10": "\"n=-1\" has no number",
         "loss softmax forward f32 n=1000000 c=1000000": "more than 16 GB",
         "loss softmax forward f32 n=1e12 c=1e12": "too large",
+        "conv convolution forward f32 n=1 i=1 h=8 w=8 o=1 kh=3 kw=3 sy=0": "sy= is 0, expected 1 or more",
+        "copy to_f32 forward f32 skip=1": "copy needs a=",
+        "activation relu f32 0 -> f32 0": "no elements",
         "": "the line is empty"}.items():
     refused(why, "bench", "--problem", problem)

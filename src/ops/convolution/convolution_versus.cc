@@ -203,8 +203,8 @@ void add(const char* family, const char* op, const Named& s, Pass pass, Type typ
 
 Row make(const Description& d) {
   const size_t kh = d("kh"), kw = d("kw");
-  Shape s{d("n"),     d("i"),     d("h"),     d("w"),     d("o"),     kh,         kw,
-          d("sy", 1), d("sx", 1), d("py", 0), d("px", 0), d("dy", 1), d("dx", 1), d("g", 1)};
+  Shape s{d("n"),           d("i"),           d("h"),     d("w"),     d("o"),     kh,         kw,
+          d.positive("sy"), d.positive("sx"), d("py", 0), d("px", 0), d("dy", 1), d("dx", 1), d.positive("g")};
   s.bias = d("bias", 0) != 0, s.relu = d("relu", 0) != 0;
   if (s.oh() == 0 || s.ow() == 0) throw std::runtime_error("the kernel is larger than the image");
   constexpr const char* directions[] = {"forward", "dx", "dw"};

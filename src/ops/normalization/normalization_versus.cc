@@ -196,7 +196,7 @@ Row make(const Description& d) {
   constexpr BNNSFilterType kinds[] = {BNNSBatchNorm, BNNSInstanceNorm, BNNSLayerNorm, BNNSGroupNorm};
   constexpr const char* directions[] = {"forward", "backward"};
   const bool relu = d("relu", 0) != 0;
-  const Shape s{kinds[find_name(ops, d.op)], d("n"), d("c"), d("h", 1), d("w", 1), d("groups", 1), relu, d.type};
+  const Shape s{kinds[find_name(ops, d.op)], d("n"), d("c"), d("h", 1), d("w", 1), d.positive("groups"), relu, d.type};
   Row r = start(d);
   complete(r, s, find_name(directions, d.direction) == 1, d.type == Type::f32 && !relu);
   return r;

@@ -174,8 +174,8 @@ void add(const Named& s, const Mode& mode, Type type, bool backward, bool quick)
 
 Row make(const Description& d) {
   const size_t kh = d("kh"), kw = d("kw"), py = d("py", 0), px = d("px", 0);
-  const Shape s{d("n"),     d("c"), d("h"), d("w"),      kh,          kw,         d("sy", 1),
-                d("sx", 1), py,     px,     d("ay", py), d("ax", px), d("dy", 1), d("dx", 1)};
+  const Shape s{d("n"),           d("c"), d("h"), d("w"),      kh,          kw,         d.positive("sy"),
+                d.positive("sx"), py,     px,     d("ay", py), d("ax", px), d("dy", 1), d("dx", 1)};
   if (s.oh() == 0 || s.ow() == 0) throw std::runtime_error("the window is larger than the image");
   constexpr const char* ops[] = {"max", "max_index", "average_padding", "average", "l2"};
   constexpr const char* directions[] = {"forward", "backward"};
