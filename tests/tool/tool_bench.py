@@ -25,13 +25,17 @@ assert len(families) >= 15, families
 for family in ("pooling", "loss"):
     assert [r["case"] for r in results(family)] == [r["case"] for r in everything if r["case"].split()[0] in ("pool", "loss") and
                                                     r["case"][:4] == family[:4]], family
-again = 0
+again, seen = 0, set()
 for row in everything:
     assert row["ms"] > 0 and row["samples"] >= 5 and row["gbytes"] > 0 and row["threads"] in (1, 2), row
     assert (row["gflops"] is None) == (row["problem"].split()[0] not in ("convolution", "fully_connected", "matmul", "attention",
                                                                         "lstm", "gram")), row
     operator = row["problem"].split()[0]
     assert row["implementation"], row
+    kind = (operator, row["pass"], row["problem"].split()[1])
+    if kind in seen:
+        continue
+    seen.add(kind)
     action = "backward" if "gradient" in row["pass"] and operator != "loss" else "apply"
     line = f"bnns_verbose,{action},{row['problem']},batch {row['batch']},{row['implementation']},{row['isa']},2 threads,1.0 us"
     if operator in NOT_READ:
@@ -43,7 +47,7 @@ for row in everything:
         assert len(read) == 1 and (read[0]["problem"], read[0]["batch"]) == (row["problem"], row["batch"]), (row, read)
     assert len(read) == 1 and read[0]["gbytes"] > 0
     again += 1
-assert again >= 30, again
+assert again >= 25, again
 
 # The algorithms are those that bnns explain names.
 layer = run("explain", "--example", "convolution").stdout
