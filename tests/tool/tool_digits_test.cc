@@ -97,13 +97,13 @@ TEST(Digits, LookLikeDigits) {
     ++count[set.labels[i]];
     std::size_t ink = 0;
     bool border = false;
-    for (std::size_t k = 0; k < set.pixels_per_image(); ++k) {
+    for (std::size_t k = 0; k < set.inputs(); ++k) {
       ink += set.image(i)[k];
       const std::size_t y = k / kDigitSide, x = k % kDigitSide, last = kDigitSide - 1;
       border = border || (set.image(i)[k] > 140 && (y == 0 || x == 0 || y == last || x == last));  // 140: above specks
     }
     EXPECT_GT(ink, 12u * 255) << "digit " << i;  // the faintest bar: 16 pixels long, 1.1 wide, 0.85 dark
-    EXPECT_LT(ink, set.pixels_per_image() * 255 / 2) << "digit " << i;
+    EXPECT_LT(ink, set.inputs() * 255 / 2) << "digit " << i;
     touching += border ? 1 : 0;
   }
   for (std::size_t n : count) EXPECT_EQ(n, 200u);

@@ -90,11 +90,11 @@ with tempfile.TemporaryDirectory() as temporary:
         assert two.startswith("accuracy") and "of 100)" in two, two
 
     refused("WEIGHTS is missing", "predict")
-    refused("PICTURES is missing", "predict", weights)
+    refused("FILES is missing", "predict", weights)
     refused("did you mean --quiet?", "predict", weights, images, "--quite")
     refused("absent: cannot be opened", "predict", root / "absent", images)
     refused("absent: cannot be read", "predict", weights, root / "absent")
-    refused("is a folder, expected PNG files", "predict", weights, data)
+    refused("is a folder, expected PNG files, JPEG files", "predict", weights, data)
     (root / "none").write_bytes((2).to_bytes(8, "little") + b"{}")
     refused("holds no network of bnns", "predict", root / "none", images)
     (root / "text").write_text("no picture", encoding="utf-8")

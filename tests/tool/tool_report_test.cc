@@ -28,13 +28,15 @@ Trained small_run(std::size_t epochs, std::size_t mistakes) {
   for (Dataset* set : {&run.data.train, &run.data.test}) {
     set->rows = 2, set->columns = 3;
     set->pixels.assign(6 * 30, 77);
-    for (std::size_t i = 0; i < 30; ++i) set->labels.push_back(static_cast<std::uint8_t>(i % kClasses));
+    for (std::size_t i = 0; i < 30; ++i) set->labels.push_back(static_cast<std::uint16_t>(i % kClasses));
   }
   run.data.source = "folder <b>&\"quoted\"";
   for (std::size_t e = 0; e < epochs; ++e) {
     for (int s = 0; s < 7; ++s) run.result.step_loss.push_back(2.0f / static_cast<float>(1 + 7 * e + s));
     run.result.epochs.push_back({1.0 / static_cast<double>(e + 1), 0.8, 0.9});
   }
+  run.data.classes = digit_names();
+  run.result.confusion.assign(kClasses, std::vector<std::size_t>(kClasses));
   for (std::size_t t = 0; t < kClasses; ++t) run.result.confusion[t][t] = 3;
   for (std::size_t i = 0; i < mistakes; ++i) {
     run.result.mistakes.push_back({i, static_cast<int>(i % 10), static_cast<int>((i + 1) % 10), 0.99f, 0.005f});
@@ -85,7 +87,7 @@ TEST(Report, IsWellFormedAndSelfContained) {
       EXPECT_EQ(occurrences(html, "<img"), std::min<std::size_t>(mistakes, 24));
       EXPECT_EQ(occurrences(html, "nan"), 0u);
       EXPECT_EQ(occurrences(html, "inf"), 0u);
-      EXPECT_EQ(occurrences(html, "<svg"), 2u);
+      EXPECT_EQ(occurrences(html, "<svg"), 3u);
     }
   }
 }
@@ -96,9 +98,50 @@ TEST(Report, TellsTheRun) {
   EXPECT_NE(html.find("90.00 %"), html.npos);
   EXPECT_NE(html.find("2 of 30"), html.npos);
   EXPECT_NE(html.find(std::string(64, 'e')), html.npos);
-  EXPECT_NE(html.find("1 of 3 times, a 0 was read as 1"), html.npos);
+  EXPECT_NE(html.find("1 of 3 times, a 0 was read as a 1"), html.npos);
   EXPECT_NE(html.find("folder &lt;b&gt;&amp;&quot;quoted&quot;"), html.npos);
   EXPECT_EQ(html.find("<b>&"), html.npos);
+}
+
+// What a screen reader, a keyboard and a phone need.
+TEST(Report, IsAccessible) {
+  Trained run = small_run(3, 2);
+  run.result.confusion[8][3] = 2;
+  run.result.epoch_seconds = {0.5, 0.25};  // of a run that was resumed after its first epoch
+  const std::string html = report_html(run.options, run.data, run.result);
+  EXPECT_NE(html.find("an 8 was read as a 3"), html.npos);
+  EXPECT_EQ(occurrences(html, "a 8"), 0u);
+  EXPECT_EQ(occurrences(html, "<th>"), 0u);
+  EXPECT_EQ(occurrences(html, "<th "), occurrences(html, "<th scope=\""));
+  EXPECT_EQ(occurrences(html, "class=\"scroll\""), occurrences(html, "class=\"scroll\" tabindex=\"0\" role=\"region\""));
+  EXPECT_NE(html.find("<th scope=\"row\">1</th><td>1.0000</td><td>80.00 %</td><td>90.00 %</td><td></td>"), html.npos);
+  EXPECT_NE(html.find("<td>0.25 s</td>"), html.npos);
+  EXPECT_NE(html.find("svg .tick { font-size: 20px; }"), html.npos);
+}
+
+TEST(Report, NamesClassesAndRows) {
+  Trained run = small_run(2, 3);
+  run.data.classes[0] = "cat & \"mouse\"", run.data.classes[1] = "owl";
+  run.data.noun = "pictures";
+  std::string html = report_html(run.options, run.data, run.result);
+  EXPECT_NE(html.find("a cat &amp; &quot;mouse&quot; was read as an owl"), html.npos);
+  EXPECT_EQ(html.find("cat & "), html.npos);
+  EXPECT_NE(html.find("held-out pictures misread"), html.npos);
+  EXPECT_EQ(unbalanced_tag(html), "");
+  for (Dataset* set : {&run.data.train, &run.data.test}) {
+    set->values.assign(6 * 30, 0.5f);
+    for (int i = 0; i < 30; ++i) set->origins.push_back("line " + std::to_string(i + 2));
+  }
+  html = report_html(run.options, run.data, run.result);
+  EXPECT_EQ(occurrences(html, "<img"), 0u);
+  EXPECT_NE(html.find("<th scope=\"row\">line 2</th>"), html.npos);
+  // Too many classes for a matrix: the pairs.
+  for (std::size_t k = kClasses; k < 40; ++k) run.data.classes.push_back("class " + std::to_string(k));
+  run.result.confusion.assign(40, std::vector<std::size_t>(40));
+  run.result.confusion[20][39] = 7;
+  html = report_html(run.options, run.data, run.result);
+  EXPECT_NE(html.find("<th scope=\"row\">class 20</th><td>class 39</td><td>7</td><td>0.0 %</td>"), html.npos);
+  EXPECT_EQ(unbalanced_tag(html), "");
 }
 
 // Decodes what the encoder wrote with code of the test's own: base64, chunks and their checksums, zlib, pixels.

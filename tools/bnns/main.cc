@@ -11,7 +11,7 @@
 
 #include "tools/bnns/bench/bench_command.h"
 #include "tools/bnns/bench/families.h"
-#include "tools/bnns/data/idx.h"
+#include "tools/bnns/data/data_error.h"
 #include "tools/bnns/explain/explain_command.h"
 #include "tools/bnns/explain/layers.h"
 #include "tools/bnns/info.h"
@@ -40,25 +40,37 @@ int complain(std::string text, int code) {
 
 Options train_options(TrainCommand& c, const std::string& epochs) {
   TrainOptions& o = c.options;
-  Options all("train", "Train a digit classifier and write a report", "[OPTIONS]",
-              "Without --data the digits are drawn by the tool itself. A folder holds the train and t10k pairs\n"
-              "(train-images-idx3-ubyte, train-labels-idx1-ubyte, ..., each plain or .gz); a single pair is split\n"
-              "80 : 20 in file order. Ctrl-C ends the training and reports what there is; with --save the run can\n"
-              "be resumed, and ends with the same weights. Files of weights are safetensors, with PyTorch's names.\n"
-              "mpirun -n 4 bnns train: ranks share each batch, and any number of them ends with the same weights.\n"
+  Options all("train", "Train a classifier of digits, pictures or tables and write a report", "[OPTIONS]",
+              "Without --data the digits are drawn by the tool itself. PATH is a folder with a sub-folder of PNG or\n"
+              "JPEG files for each class, or with train and test, which have such sub-folders; a CSV file of numbers\n"
+              "with a class in each row; or a folder of IDX files (train-images-idx3-ubyte, train-labels-idx1-ubyte,\n"
+              "and t10k-..., each plain or .gz). Where there is nothing to test on, a part is held out. Schedules:\n"
+              "linear falls to 0, cosine too, step is a tenth after half of the run and a hundredth after 3/4.\n"
+              "Ctrl-C ends the training and reports what there is; with --save the run can be resumed, and ends with\n"
+              "the same weights. Files of weights are safetensors, with PyTorch's names. mpirun -n 4 bnns train:\n"
+              "ranks share each batch, and any number of them ends with the same weights.\n"
               "Exit codes: 0 done, 1 the run failed or its output was lost, 2 the options or the data are wrong,\n"
               "130 Ctrl-C.");
-  all.choice("--model", o.model, "cnn: two convolutions with batch normalization; mlp: one hidden layer",
-             {"cnn", "mlp"});
-  all.number("--epochs", o.epochs, "Passes over the training digits", 1, 10000, epochs.c_str());
-  all.number("--batch", o.batch, "Digits per step", 1, 16384);
+  all.choice("--model", o.model, "cnn (two convolutions), resnet (three residual blocks) or mlp (one hidden layer)",
+             {"cnn", "mlp", "resnet"});
+  all.number("--epochs", o.epochs, "Passes over the training part", 1, 10000, epochs.c_str());
+  all.number("--batch", o.batch, "Examples per step", 1, 16384);
   all.number("--hidden", o.hidden, "Width of the hidden layer (mlp)", 1, kMaxHidden);
-  all.number("--lr", o.learning_rate, "Adam's learning rate; falls to 0 on a straight line", 1e-8, 10);
-  all.number("--shift", o.shift, "Move training digits by up to N pixels", 0, 4);
-  all.number("--seed", o.seed, "Same seed, same digits, order and weights", 0, SIZE_MAX);
+  all.number("--lr", o.learning_rate, "Adam's learning rate at the start", 1e-8, 10);
+  all.choice("--schedule", o.schedule, "What becomes of it: linear, constant, step or cosine",
+             {"linear", "constant", "step", "cosine"});
+  all.number("--patience", o.patience, "End after N epochs without a better accuracy and keep the best", 0, 10000,
+             "never");
+  all.choice("--augment", c.augment, "none, shift, or mirror: shift, and flip half of the pictures",
+             {"none", "shift", "mirror"});
+  all.number("--shift", o.shift, "Move training pictures by up to N pixels", 0, 4);
+  all.number("--seed", o.seed, "Same seed, same data, order and weights", 0, SIZE_MAX);
   all.number("--threads", o.threads, "Changes the time, not the result; 0 = all there are", 0, 256);
   all.number("--shards", o.shards, "Parts of a batch, for mpirun; a power of two", 1, kMaxShards, "8 under mpirun");
-  all.text("--data", "DIR", c.data, "Folder with IDX files to use instead of drawn digits");
+  all.text("--data", "PATH", c.data, "Folder or CSV file to use instead of drawn digits");
+  all.number("--test-share", c.test_share, "Part to hold out of data without a part for tests", kMinShare, kMaxShare);
+  all.number("--size", c.size, "Scale pictures to N x N pixels", 4, kMaxSize, "all must have one size");
+  all.text("--target", "COLUMN", c.target, "Column of the class, a name or a number from 1");
   all.number("--train-size", c.train_size, "Drawn digits to train on", 10, 1000000);
   all.number("--test-size", c.test_size, "Drawn digits to hold out", 10, 1000000);
   all.text("--save", "FILE", c.save, "Where the weights go, after every epoch and at the end");
@@ -76,13 +88,14 @@ Options train_options(TrainCommand& c, const std::string& epochs) {
 }
 
 Options predict_options(PredictCommand& c) {
-  Options all("predict", "Say which digits pictures show", "[OPTIONS] WEIGHTS PICTURES...",
-              "Prints the three most likely classes of each picture with their probabilities and, where the labels\n"
-              "of an IDX file lie beside it, the accuracy. Pictures are light digits on dark, of the size that the\n"
-              "network was trained on. Exit codes as of bnns train.");
+  Options all("predict", "Say which class pictures or rows of a table have", "[OPTIONS] WEIGHTS FILES...",
+              "Prints the three most likely classes of each one with their probabilities and, where the labels\n"
+              "of an IDX file lie beside it or a CSV file has a column of classes, the accuracy. Pictures have the\n"
+              "size that the network was trained on, or are scaled as the training's were. Digits are light on dark.\n"
+              "Exit codes as of bnns train.");
   all.word("WEIGHTS", c.weights, "The file of bnns train --save, or a PyTorch file with the same names");
-  all.words("PICTURES", c.pictures, "PNG files, or files of IDX pictures (plain or .gz)");
-  all.flag("--invert", c.invert, "The digits are dark on light");
+  all.words("FILES", c.files, "PNG and JPEG files, files of IDX pictures (plain or .gz), CSV files");
+  all.flag("--invert", c.invert, "Exchange light and dark");
   all.number("--threads", c.threads, "Changes the time, not the result; 0 = all there are", 0, 256);
   all.flag("--json", c.json, "Print one JSON object");
   all.flag("--quiet", c.quiet, "Print the accuracy only");
@@ -125,7 +138,7 @@ int run(const std::vector<std::string>& arguments) {
   BenchCommand benchmark;
   ExplainCommand explanation;
   bool json = false, everything = false;
-  const std::string epochs = format("%zu, mlp %zu", default_epochs("cnn"), default_epochs("mlp"));
+  const std::string epochs = format("%zu, mlp %zu, more for little data", default_epochs("cnn"), default_epochs("mlp"));
   Options info("info", "Show version, instruction set, threads and functions", "[OPTIONS]", kEnvironment);
   info.flag("--json", json, "As one JSON object");
   info.flag("--all", everything, "List every function");

@@ -1,15 +1,16 @@
 #include "tools/bnns/predict_command.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
 
 #include "tools/bnns/data/idx.h"
+#include "tools/bnns/data/own_data.h"
 #include "tools/bnns/data/picture.h"
 #include "tools/bnns/model/cnn.h"
+#include "tools/bnns/model/item_texts.h"
 #include "tools/bnns/model/train.h"
 #include "tools/bnns/model/weights_file.h"
 #include "tools/bnns/progress.h"
@@ -21,42 +22,66 @@ namespace {
 
 constexpr std::size_t kShown = 3;  // classes of a picture
 
-// The pictures of one file.
+// The items of one file.
 struct Source {
   std::string file;
   Dataset set;
-  bool labelled = false, single = false;  // single: a PNG file
+  bool labelled = false, single = false;  // single: a PNG or JPEG file
 };
 
-Source read_source(const std::string& file, std::size_t rows, std::size_t columns) {
-  std::error_code error;
-  if (std::filesystem::is_directory(file, error)) {
-    throw DataError(file + ": is a folder, expected PNG files, or a file of IDX pictures in it");
-  }
-  Source source{file, {}, false, is_png(file)};
+[[noreturn]] void wrong_size(const std::string& file, const std::string& what, const Dataset& set,
+                             const Dataset& like) {
+  throw DataError(file + ": " + what + " of " + size_text(set.rows, set.columns) + " pixels, expected " +
+                  size_text(like.rows, like.columns));
+}
+
+Source read_pictures(const std::string& file, const ItemKind& kind) {
+  const Dataset& like = kind.like;
+  Source source{file, {}, false, picture_format(file) != PictureKind::none};
+  Dataset& set = source.set;
   if (source.single) {
-    Picture picture = read_png(file, rows, columns);
-    source.set = {picture.rows, picture.columns, std::move(picture.pixels), {0}};
-    return source;
+    const PictureKind there = picture_kind(file);
+    set.rows = there.rows, set.columns = there.columns, set.labels = {0};
+    if (kind.sized && !kind.scaled && (set.rows != like.rows || set.columns != like.columns)) {
+      wrong_size(file, "is", set, like);
+    }
+    Picture picture = read_picture(file, like.channels);
+    if (kind.scaled) picture = scaled(picture, like.rows, like.columns);
+    set.rows = picture.rows, set.columns = picture.columns, set.pixels = std::move(picture.pixels);
+  } else {
+    const std::filesystem::path labels = labels_beside(file);
+    source.labelled = !labels.empty();
+    set = source.labelled ? read_idx_pair(file, labels) : read_idx_images(file);
+    if (kind.sized && (set.rows != like.rows || set.columns != like.columns)) {
+      wrong_size(file, "pictures are", set, like);
+    }
+    if (like.channels != 1) throw DataError(file + ": the network takes pictures in colour, expected PNG or JPEG files");
+    for (const std::uint16_t label : set.labels) {
+      if (label >= like.classes) throw DataError(file + format(": its labels go to %d, the network's classes to %zu", label, like.classes - 1));
+    }
   }
-  const std::filesystem::path labels = labels_beside(file);
-  source.labelled = !labels.empty();
-  source.set = source.labelled ? read_idx_pair(file, labels) : read_idx_images(file);
-  if (rows != 0 && (source.set.rows != rows || source.set.columns != columns)) {
-    throw DataError(file + format(": pictures are of %zu x %zu pixels, expected %zu x %zu", source.set.rows,
-                                  source.set.columns, rows, columns));
-  }
+  set.channels = like.channels, set.classes = like.classes;
   return source;
 }
 
-std::vector<Source> read_sources(const PredictCommand& command, const WeightsFile& file) {
-  std::size_t rows = 0, columns = 0;
-  if (file.text("rows") != nullptr) rows = file.number("rows"), columns = file.number("columns");
+std::vector<Source> read_sources(const PredictCommand& command, ItemKind& kind) {
   std::vector<Source> sources;
-  for (const std::string& each : command.pictures) {
-    sources.push_back(read_source(each, rows, columns));
+  for (const std::string& file : command.files) {
+    std::error_code error;
+    if (std::filesystem::is_directory(file, error)) {
+      throw DataError(file + ": is a folder, expected " +
+                      (kind.is_table() ? "CSV files" : "PNG files, JPEG files, or a file of IDX pictures in it"));
+    }
+    if (kind.is_table()) {
+      Source source{file, {}, false, false};
+      source.set = read_table_like(file, kind.columns, kind.classes, &source.labelled);
+      sources.push_back(std::move(source));
+      continue;
+    }
+    sources.push_back(read_pictures(file, kind));
     Dataset& set = sources.back().set;
-    rows = set.rows, columns = set.columns;  // without a word of the file the first picture decides
+    // Without a word of the file the first picture decides.
+    kind.like.rows = set.rows, kind.like.columns = set.columns, kind.sized = true;
     if (command.invert) {
       for (std::uint8_t& pixel : set.pixels) pixel = static_cast<std::uint8_t>(255 - pixel);
     }
@@ -67,22 +92,29 @@ std::vector<Source> read_sources(const PredictCommand& command, const WeightsFil
 // The last layer, or the only one that sees pixels, says how large the pictures are; looked at before there is a
 // network.
 void check_fit(const WeightsFile& file, const Dataset& set) {
-  const bool cnn = file.model() == "cnn";
+  const std::string model = file.model();
+  if (model == "resnet") return;  // takes any size
+  const bool cnn = model == "cnn";
   const char* const name = cnn ? "fc.weight" : "fc1.weight";
   const std::size_t inputs =
-      cnn ? Cnn::kChannels[Cnn::kStages - 1] * (set.rows / 2 / 2) * (set.columns / 2 / 2) : set.pixels_per_image();
+      cnn ? Cnn::kChannels[Cnn::kStages - 1] * (set.rows / 2 / 2) * (set.columns / 2 / 2) : set.inputs();
   if (const std::size_t there = file.shape(name).back(); there != inputs) {
-    throw DataError(file.path() + format(": %s has %zu columns, expected %zu for pictures of %zu x %zu pixels", name,
-                                         there, inputs, set.rows, set.columns));
+    const std::string items = set.is_pictures() ? "pictures of " + size_text(set.rows, set.columns) + " pixels"
+                                                : format("rows of %zu numbers", set.columns);
+    throw DataError(file.path() + format(": %s has %zu columns, expected %zu for ", name, there, inputs) + items);
   }
 }
 
-std::array<std::size_t, kShown> most_likely(const float* probabilities) {
-  std::array<std::size_t, kClasses> order;
+// The most likely classes first.
+std::vector<std::size_t> most_likely(const float* probabilities, std::size_t classes) {
+  std::vector<std::size_t> order(classes);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return probabilities[a] > probabilities[b]; });
-  return {order[0], order[1], order[2]};
+  const auto end = order.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, classes));
+  std::partial_sort(order.begin(), end, order.end(), [&](std::size_t a, std::size_t b) {
+    return probabilities[a] > probabilities[b] || (probabilities[a] == probabilities[b] && a < b);
+  });
+  order.erase(end, order.end());
+  return order;
 }
 
 struct Counts {
@@ -93,25 +125,38 @@ std::string base_name(const Source& source) {
   return std::filesystem::path(source.file).filename().string();
 }
 
-// "  17  7  99.81 %  1   0.12 %  9   0.05 %  is 1"; without the last word 40 columns
-std::string line_of(const Source& source, std::size_t i, const float* p) {
+// As wide as the longest name, but for very long ones.
+std::size_t width_of(const std::vector<std::string>& names) {
+  std::size_t width = 1;
+  for (const std::string& each : names) width = std::max(width, std::min<std::size_t>(each.size(), 16));
+  return width;
+}
+
+// "  17  7  99.81 %  1   0.12 %  9   0.05 %  is 1"; without the last word 40 columns where names have one letter
+std::string line_of(const Source& source, std::size_t i, const float* p, const std::vector<std::string>& names) {
   const std::string name = source.single ? base_name(source) : std::to_string(i);
   std::string line(4 - std::min<std::size_t>(4, name.size()), ' ');
   line += name;
-  const auto best = most_likely(p);
-  for (const std::size_t c : best) line += format("  %zu %6.2f %%", c, 100 * static_cast<double>(p[c]));
-  if (source.labelled && best[0] != source.set.labels[i]) line += format("  is %d", source.set.labels[i]);
+  const std::vector<std::size_t> best = most_likely(p, names.size());
+  const std::size_t width = width_of(names);
+  for (const std::size_t c : best) {
+    line += "  " + names[c] + std::string(width - std::min(width, names[c].size()), ' ') +
+            format(" %6.2f %%", 100 * static_cast<double>(p[c]));
+  }
+  if (source.labelled && best[0] != source.set.labels[i]) line += "  is " + names[source.set.labels[i]];
   return line;
 }
 
-nlohmann::ordered_json json_of(const Source& source, std::size_t i, const float* p) {
+nlohmann::ordered_json json_of(const Source& source, std::size_t i, const float* p,
+                               const std::vector<std::string>& names) {
   nlohmann::ordered_json out;
   out["file"] = source.file;
   if (!source.single) out["index"] = i;
-  const auto best = most_likely(p);
+  const std::vector<std::size_t> best = most_likely(p, names.size());
   out["class"] = best[0];
+  out["name"] = names[best[0]];
   out["probability"] = p[best[0]];
-  for (const std::size_t c : best) out["top"].push_back({{"class", c}, {"probability", p[c]}});
+  for (const std::size_t c : best) out["top"].push_back({{"class", c}, {"name", names[c]}, {"probability", p[c]}});
   if (source.labelled) out["label"] = source.set.labels[i];
   return out;
 }
@@ -124,11 +169,13 @@ int run_predict(const PredictCommand& command) {
   options.model = file.model();
   options.threads = command.threads;
   if (options.model == "mlp") options.hidden = file.hidden();
-  const std::vector<Source> sources = read_sources(command, file);
+  ItemKind kind = read_item_kind(file);
+  const std::vector<Source> sources = read_sources(command, kind);
+  const std::vector<std::string>& names = kind.classes;
   const Dataset& first = sources.front().set;
-  check_pictures(options, first);
+  check_items(options, first);
   check_fit(file, first);
-  const std::unique_ptr<Network> network = make_network(options, first.rows, first.columns, kTestBatch);
+  const std::unique_ptr<Network> network = make_network(options, first, kTestBatch);
   file.load(*network);
 
   const std::size_t columns = terminal_columns(stdout);
@@ -141,15 +188,18 @@ int run_predict(const PredictCommand& command) {
   for (const Source& source : sources) {
     const std::vector<float> probabilities = predict_all(*network, source.set);
     if (!source.single && !command.quiet) {
-      line("pictures   " + base_name(source) + ": " + grouped(source.set.count()) +
+      line((kind.is_table() ? "rows       " : "pictures   ") + base_name(source) + ": " + grouped(source.set.count()) +
            (source.labelled ? ", with labels" : ", without labels"));
     }
     std::string text;
     for (std::size_t i = 0; i < source.set.count(); ++i) {
-      const float* p = &probabilities[i * kClasses];
-      if (source.labelled) counts.right += most_likely(p)[0] == source.set.labels[i] ? 1 : 0, ++counts.labelled;
-      if (command.json) pictures.push_back(json_of(source, i, p));
-      if (!command.json && !command.quiet) text += wrapped(line_of(source, i, p), columns, kNoteIndent) + "\n";
+      const float* p = &probabilities[i * names.size()];
+      if (source.labelled) {
+        counts.right += most_likely(p, names.size())[0] == source.set.labels[i] ? 1 : 0;
+        ++counts.labelled;
+      }
+      if (command.json) pictures.push_back(json_of(source, i, p, names));
+      if (!command.json && !command.quiet) text += wrapped(line_of(source, i, p, names), columns, kNoteIndent) + "\n";
     }
     if (!text.empty()) put(stdout, text);
   }
@@ -162,6 +212,7 @@ int run_predict(const PredictCommand& command) {
     nlohmann::ordered_json out;
     out["network"] = network_name(options, first);
     out["weights"] = command.weights;
+    out["classes"] = names;
     out["pictures"] = std::move(pictures);
     out["accuracy"] = counts.labelled != 0 ? nlohmann::ordered_json(accuracy) : nlohmann::ordered_json();
     put(stdout, out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");

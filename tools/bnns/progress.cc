@@ -38,7 +38,7 @@ double seconds_left(const ProgressState& s) {
 std::string figures(const ProgressState& s, bool with_rate = true) {
   std::string text = format("  loss %.4f  train %s", s.loss, percent(s.accuracy).c_str());
   if (s.test_accuracy >= 0) text += "  held out " + percent(s.test_accuracy);
-  if (with_rate) text += "  " + grouped(static_cast<std::uint64_t>(rate(s))) + " digits/s";
+  if (with_rate) text += "  " + grouped(static_cast<std::uint64_t>(rate(s))) + " " + s.noun + "/s";
   if (s.digits_done < s.digits_all) text += "  " + duration(seconds_left(s)) + " left";
   return text;
 }

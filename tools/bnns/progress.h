@@ -10,6 +10,7 @@
 namespace bnns::tool {
 
 struct ProgressState {
+  std::string noun = "digits";                  // what is trained on
   std::size_t epoch = 0, epochs = 0;            // epoch counts from 1
   std::size_t digits_done = 0, digits_all = 0;  // over all epochs
   std::size_t digits_before = 0;                // those of digits_done that an earlier run trained on

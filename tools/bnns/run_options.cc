@@ -3,8 +3,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "tools/bnns/data/idx.h"
+#include "tools/bnns/data/data_error.h"
 #include "tools/bnns/data/sha256.h"
+#include "tools/bnns/model/item_texts.h"
 #include "tools/bnns/model/ranks.h"
 #include "tools/bnns/text.h"
 
@@ -14,18 +15,21 @@ namespace {
 std::string digest(const DataSplit& data) {
   std::string text;
   for (const Dataset* set : {&data.train, &data.test}) {
-    text += format("%zu x %zu ", set->rows, set->columns) + sha256_hex(set->pixels.data(), set->pixels.size()) +
-            sha256_hex(set->labels.data(), set->labels.size());
+    text += format("%zu x %zu x %zu ", set->channels, set->rows, set->columns) +
+            sha256_hex(set->pixels.data(), set->pixels.size()) +
+            sha256_hex(set->values.data(), set->values.size() * sizeof(float)) +
+            sha256_hex(set->labels.data(), set->labels.size() * sizeof(set->labels[0]));
   }
+  for (const std::string& name : data.classes) text += "/" + name;
   return sha256_hex(text.data(), text.size());
 }
 
 // The fewest digits that give the same float again.
-std::string rate_text(float rate) {
+std::string number_text(float number) {
   std::string text;
   for (int digits = 1; digits <= 9; ++digits) {
-    text = format("%.*g", digits, static_cast<double>(rate));
-    if (std::strtof(text.c_str(), nullptr) == rate) break;
+    text = format("%.*g", digits, static_cast<double>(number));
+    if (std::strtof(text.c_str(), nullptr) == number) break;
   }
   return text;
 }
@@ -44,6 +48,29 @@ void adopt(const WeightsFile& file, const TrainCommand& command, const char* opt
   }
   if (command.given.count(option) != 0 && value != there) {
     refuse_option(option, std::to_string(value), std::to_string(there), file.path());
+  }
+  value = there;
+}
+
+// An option with words for values. Files that were written before there was such an option do not have it.
+void adopt(const WeightsFile& file, const TrainCommand& command, const char* option, const char* key,
+           std::string& value) {
+  const char* const there = file.text(key);
+  if (there == nullptr) return;
+  if (command.given.count(option) != 0 && value != there) refuse_option(option, value, there, file.path());
+  value = there;
+}
+
+void adopt(const WeightsFile& file, const TrainCommand& command, const char* option, const char* key, float& value,
+           float low, float high) {
+  const char* const text = file.text(key);
+  const float there = text != nullptr ? std::strtof(text, nullptr) : 0.0f;
+  if (!(there >= low && there <= high)) {
+    throw DataError(file.path() + format(": %s is damaged, expected %g to %g", key, static_cast<double>(low),
+                                         static_cast<double>(high)));
+  }
+  if (command.given.count(option) != 0 && number_text(value) != number_text(there)) {
+    refuse_option(option, number_text(value), number_text(there), file.path());
   }
   value = there;
 }
@@ -81,13 +108,16 @@ void adopt_run(const WeightsFile& file, TrainCommand& command) {
   o.seed = seed;
   adopt(file, command, "--train-size", "train_size", command.train_size, 10, 1000000);
   adopt(file, command, "--test-size", "test_size", command.test_size, 10, 1000000);
-  const char* const rate = file.text("lr");
-  const float there = rate != nullptr ? std::strtof(rate, nullptr) : 0.0f;
-  if (!(there >= 1e-8f && there <= 10.0f)) throw DataError(file.path() + ": lr is damaged, expected 1e-08 to 10");
-  if (command.given.count("--lr") != 0 && rate_text(o.learning_rate) != rate_text(there)) {
-    refuse_option("--lr", rate_text(o.learning_rate), rate_text(there), file.path());
+  adopt(file, command, "--lr", "lr", o.learning_rate, 1e-8f, 10.0f);
+  adopt(file, command, "--schedule", "schedule", o.schedule);
+  adopt(file, command, "--augment", "augment", command.augment);
+  o.mirror = command.augment == "mirror";
+  adopt(file, command, "--target", "target_option", command.target);
+  if (file.text("patience") != nullptr) adopt(file, command, "--patience", "patience", o.patience, 0, 10000);
+  if (file.text("size") != nullptr) adopt(file, command, "--size", "size", command.size, 0, kMaxSize);
+  if (file.text("test_share") != nullptr) {
+    adopt(file, command, "--test-share", "test_share", command.test_share, kMinShare, kMaxShare);
   }
-  o.learning_rate = there;
   if (file.text("shards") != nullptr) {
     adopt(file, command, "--shards", "shards", o.shards, 1, kMaxShards);
   } else if (o.shards != 0 || Ranks::launched()) {
@@ -102,17 +132,22 @@ void adopt_run(const WeightsFile& file, TrainCommand& command) {
 Texts run_texts(const TrainCommand& command, const DataSplit& data) {
   const TrainOptions& o = command.options;
   Texts texts{{"model", o.model},
-              {"rows", std::to_string(data.train.rows)},
-              {"columns", std::to_string(data.train.columns)},
               {"epochs", std::to_string(o.epochs)},
               {"batch", std::to_string(o.batch)},
-              {"lr", rate_text(o.learning_rate)},
+              {"lr", number_text(o.learning_rate)},
+              {"schedule", o.schedule},
+              {"patience", std::to_string(o.patience)},
+              {"augment", command.augment},
+              {"test_share", number_text(command.test_share)},
+              {"size", std::to_string(command.size)},
+              {"target_option", command.target},
               {"shift", std::to_string(o.shift)},
               {"seed", std::to_string(o.seed)},
               {"train_size", std::to_string(command.train_size)},
               {"test_size", std::to_string(command.test_size)},
               {"data", command.data.empty() ? "" : std::filesystem::absolute(command.data).lexically_normal().string()},
               {"data_sha256", digest(data)}};
+  texts.merge(item_texts(data, command.size));
   if (o.shards != 0) texts["shards"] = std::to_string(o.shards);
   return texts;
 }
@@ -131,7 +166,22 @@ void check_same_digits(const TrainCommand& command, const DataSplit& data) {
   const WeightsFile file(command.save);
   const char* const there = file.text("data_sha256");
   if (there == nullptr || digest(data) != there) {
-    throw DataError(data.source + ": these are not the digits that the run in " + command.save + " was trained on");
+    throw DataError(data.source + ": these are not the " + data.noun + " that the run in " + command.save + " was trained on");
+  }
+}
+
+void check_same_classes(const TrainCommand& command, const DataSplit& data) {
+  const WeightsFile file(command.load);
+  const std::vector<std::string> there = read_item_kind(file).classes;
+  if (there.size() != data.classes.size()) {
+    throw DataError(file.path() + format(": has %zu classes, expected %zu as in ", there.size(), data.classes.size()) +
+                    data.source);
+  }
+  for (std::size_t k = 0; k < there.size() && file.text("classes") != nullptr; ++k) {
+    if (there[k] != data.classes[k]) {
+      throw DataError(file.path() + format(": class %zu is ", k) + there[k] + ", expected " + data.classes[k] +
+                      " as in " + data.source);
+    }
   }
 }
 

@@ -17,4 +17,7 @@ void adopt_options(TrainCommand& command);
 // Refuses digits that are not those of the run in command.save.
 void check_same_digits(const TrainCommand& command, const DataSplit& data);
 
+// Refuses classes that are not those of the network in command.load.
+void check_same_classes(const TrainCommand& command, const DataSplit& data);
+
 }  // namespace bnns::tool

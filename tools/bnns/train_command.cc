@@ -13,8 +13,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "tools/bnns/data/data_error.h"
 #include "tools/bnns/data/digits.h"
-#include "tools/bnns/data/idx.h"
+#include "tools/bnns/data/own_data.h"
 #include "tools/bnns/interrupt.h"
 #include "tools/bnns/model/ranks.h"
 #include "tools/bnns/report/report.h"
@@ -28,11 +29,14 @@ namespace {
 constexpr int kInterrupted = 130;  // 128 + SIGINT, as a shell says it
 
 DataSplit load_data(const TrainCommand& command) {
-  if (!command.data.empty()) return read_idx_folder(command.data);
   const std::uint64_t seed = command.options.seed;
+  if (!command.data.empty()) {
+    return read_own_data(command.data, {seed, command.test_share, command.size, command.target,
+                                        command.given.count("--test-share") != 0});
+  }
   const std::size_t threads = command.options.threads != 0 ? command.options.threads : BNNSExtGetNumThreads();
   return {draw_digits(seed, 0, command.train_size, threads), draw_digits(seed, 1, command.test_size, threads),
-          "digits drawn by bnns, seed " + std::to_string(seed)};
+          "digits drawn by bnns, seed " + std::to_string(seed), digit_names()};
 }
 
 // A file that cannot be written should be known before the training, not after it.
@@ -64,8 +68,44 @@ void check_files(const TrainCommand& command) {
   if (!command.save.empty()) check_output_path(command.save, true);
   if (command.resume && command.save.empty()) throw DataError("--resume is for --save FILE, the run to go on with");
   if (command.given.count("--data") != 0 && command.data.empty()) {
-    throw DataError("--data is empty, expected a folder with IDX files");
+    throw DataError("--data is empty, expected a folder or a CSV file");
   }
+}
+
+// Options that need data of a kind, looked at before there is data where that can be.
+void check_options(TrainCommand& command) {
+  TrainOptions& o = command.options;
+  const auto given = [&](const char* option) { return command.given.count(option) != 0; };
+  for (const char* option : {"--test-share", "--size", "--target"}) {
+    if (given(option) && command.data.empty() && !command.resume) {
+      throw DataError(std::string(option) + " is for --data (see bnns train --help)");
+    }
+  }
+  if (given("--target") && command.target.empty()) throw DataError("--target is empty, expected a column");
+  if (command.augment == "none" && given("--shift") && o.shift != 0) {
+    throw DataError("--augment none excludes --shift");
+  }
+  if (command.augment == "none") o.shift = 0;
+  o.mirror = command.augment == "mirror";
+}
+
+// What the user left open, by the data; and what does not go with it.
+void fit_options(TrainCommand& command, const DataSplit& data) {
+  TrainOptions& o = command.options;
+  const auto given = [&](const char* option) { return command.given.count(option) != 0; };
+  if (!data.train.is_pictures()) {
+    for (const char* option : {"--shift", "--augment"}) {
+      if (given(option) && (o.shift != 0 || o.mirror) && !command.resume) {
+        throw DataError(std::string(option) + " is for pictures, and " + data.source + " is a table");
+      }
+    }
+    o.shift = 0;
+    command.augment = "none";
+    if (!given("--model") && command.load.empty() && !command.resume) o.model = "mlp";
+  }
+  if (o.model != "mlp" && given("--hidden")) throw DataError("--hidden is for --model mlp (see bnns train --help)");
+  if (o.epochs == 0) o.epochs = default_epochs(o, data);
+  check_items(o, data.train);
 }
 
 // Why the report could not be written, or "". Half a report is worse than none.
@@ -85,6 +125,8 @@ std::string json_text(const TrainCommand& command, const DataSplit& data, const 
   nlohmann::ordered_json out;
   out["model"] = command.options.model;
   out["epochs"] = command.options.epochs;
+  out["schedule"] = command.options.schedule;
+  out["kept_epoch"] = result.kept_epoch() + 1;
   out["interrupted"] = result.interrupted;
   out["train_loss"] = result.train_loss();
   out["test_accuracy"] = result.test_accuracy();
@@ -95,6 +137,7 @@ std::string json_text(const TrainCommand& command, const DataSplit& data, const 
   out["digits_per_second"] = result.digits_per_second;
   out["train_digits"] = data.train.count();
   out["test_digits"] = data.test.count();
+  out["classes"] = data.classes;
   out["seed"] = command.options.seed;
   out["isa"] = BNNSExtGetISA();
   out["version"] = BNNSExtVersion();
@@ -119,16 +162,16 @@ std::unique_ptr<Ranks> gather_ranks(TrainOptions& options) {
   return ranks;
 }
 
-void check_batches(const TrainOptions& options, std::size_t count) {
-  const std::size_t batch = std::min(options.batch, count), rest = count % batch;
+void check_batches(const TrainOptions& options, const DataSplit& data) {
+  const std::size_t count = data.train.count(), batch = std::min(options.batch, count), rest = count % batch;
   if (batch % options.shards != 0) {
     throw DataError(format("--batch is %zu, expected a multiple of %zu = shards", batch, options.shards));
   }
   if (rest % options.shards != 0) {
     throw DataError(
-        format("the last batch of an epoch has %zu digits = the rest of %zu / %zu, expected a multiple of "
+        format("the last batch of an epoch has %zu %s = the rest of %zu / %zu, expected a multiple of "
                "%zu = shards: choose another --train-size, --batch or --shards",
-               rest, count, batch, options.shards));
+               rest, data.noun.c_str(), count, batch, options.shards));
   }
 }
 
@@ -141,7 +184,13 @@ void print_result(const TrainCommand& command, const DataSplit& data, const Trai
     line(format("stopped    by Ctrl-C in epoch %zu of %zu: these are the figures so far", result.epochs.size(),
                 command.options.epochs));
   }
-  line("accuracy   " + percent(result.test_accuracy()) + " on held-out digits (" +
+  if (result.kept_epoch() + 1 != result.epochs.size() || result.epochs.size() < command.options.epochs) {
+    if (!result.interrupted) {
+      line(format("stopped    after epoch %zu of %zu; kept are the weights of epoch %zu, the best", result.epochs.size(),
+                  command.options.epochs, result.kept_epoch() + 1));
+    }
+  }
+  line("accuracy   " + percent(result.test_accuracy()) + " on held-out " + data.noun + " (" +
        grouped(total - result.mistakes.size()) + " of " + grouped(total) + "), trained in " + duration(result.seconds));
   const auto file_line = [&](const char* what, const std::string& given) {
     const std::string file = std::filesystem::absolute(given).lexically_normal().string();
@@ -159,19 +208,17 @@ void print_result(const TrainCommand& command, const DataSplit& data, const Trai
 
 int run_train(TrainCommand command) {
   check_files(command);
+  check_options(command);
   adopt_options(command);
   TrainOptions& options = command.options;
-  if (options.epochs == 0) options.epochs = default_epochs(options.model);
-  if (options.model != "mlp" && command.given.count("--hidden") != 0) {
-    throw DataError("--hidden is for --model mlp (see bnns train --help)");
-  }
   const std::unique_ptr<Ranks> ranks = gather_ranks(options);
   const bool reports = ranks == nullptr || ranks->rank() == 0;
   Progress progress(command.json ? stderr : stdout, command.quiet || !reports);
   const DataSplit data = load_data(command);
-  check_pictures(options, data.train);
-  if (ranks != nullptr) check_batches(options, data.train.count());
+  fit_options(command, data);
+  if (ranks != nullptr) check_batches(options, data);
   if (command.resume) check_same_digits(command, data);
+  if (!command.load.empty()) check_same_classes(command, data);
   TrainFiles files{command.load, command.save, command.resume, {}};
   check_start(options, files, data.train);
   progress.note("data       " + data.source + ": " + grouped(data.train.count()) + " to train on, " +

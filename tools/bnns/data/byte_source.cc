@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-#include "tools/bnns/data/idx.h"
+#include "tools/bnns/data/data_error.h"
 
 namespace bnns::tool {
 

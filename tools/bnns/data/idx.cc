@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <optional>
 #include <utility>
@@ -43,8 +44,8 @@ std::uint64_t checked_bytes(const fs::path& file, const std::vector<std::uint32_
   }
   for (std::uint32_t d : dims) {
     bytes *= d;
-    if (bytes > kMaxIdxBytes) {
-      fail(file, "dimensions are " + shape_text(dims) + ", expected at most " + std::to_string(kMaxIdxBytes) +
+    if (bytes > kMaxDataBytes) {
+      fail(file, "dimensions are " + shape_text(dims) + ", expected at most " + std::to_string(kMaxDataBytes) +
                      " bytes in all");
     }
   }
@@ -116,7 +117,7 @@ std::optional<Dataset> read_set(const fs::path& folder, const std::string& set) 
 
 Dataset slice(const Dataset& all, std::size_t begin, std::size_t end) {
   const auto pixel = [&](std::size_t i) {
-    return all.pixels.begin() + static_cast<std::ptrdiff_t>(i * all.pixels_per_image());
+    return all.pixels.begin() + static_cast<std::ptrdiff_t>(i * all.inputs());
   };
   const auto label = [&](std::size_t i) { return all.labels.begin() + static_cast<std::ptrdiff_t>(i); };
   return {all.rows, all.columns, {pixel(begin), pixel(end)}, {label(begin), label(end)}};
@@ -135,13 +136,13 @@ Dataset read_idx_pair(const fs::path& images, const fs::path& labels) {
       fail(labels, "label " + std::to_string(i) + " is " + std::to_string(classes.data[i]) + ", expected 0 to 9");
     }
   }
-  return {pictures.dims[1], pictures.dims[2], std::move(pictures.data), std::move(classes.data)};
+  return {pictures.dims[1], pictures.dims[2], std::move(pictures.data), {classes.data.begin(), classes.data.end()}};
 }
 
 Dataset read_idx_images(const fs::path& images) {
   IdxFile pictures = read_idx(images, 3);
   return {pictures.dims[1], pictures.dims[2], std::move(pictures.data),
-          std::vector<std::uint8_t>(pictures.dims[0], std::uint8_t{0})};
+          std::vector<std::uint16_t>(pictures.dims[0], std::uint16_t{0})};
 }
 
 fs::path labels_beside(const fs::path& images) {
@@ -160,7 +161,7 @@ fs::path labels_beside(const fs::path& images) {
   return {};
 }
 
-DataSplit read_idx_folder(const fs::path& folder) {
+DataSplit read_idx_folder(const fs::path& folder, float test_share, bool share_given) {
   std::error_code error;
   if (!fs::exists(folder, error)) fail(folder, error ? "cannot be read: " + error.message() : "no such folder");
   if (!fs::is_directory(folder, error)) fail(folder, "is not a folder, expected one with IDX files");
@@ -170,20 +171,23 @@ DataSplit read_idx_folder(const fs::path& folder) {
   if (!train && !test) {
     fail(folder,
          "holds no IDX files, expected train-images-idx3-ubyte[.gz] and train-labels-idx1-ubyte[.gz], or "
-         "the same names with t10k");
+         "the same names with t10k; or a folder of PNG or JPEG files for each class");
   }
   if (train && test) {
+    if (share_given) fail(folder, "has t10k digits to hold out: leave out --test-share");
     if (train->rows != test->rows || train->columns != test->columns) {
       fail(folder, "train pictures are " + std::to_string(train->rows) + " x " + std::to_string(train->columns) +
                        ", t10k pictures " + std::to_string(test->rows) + " x " + std::to_string(test->columns) +
                        ", expected the same size");
     }
-    return {std::move(*train), std::move(*test), folder.string() + ", train and t10k pairs"};
+    return {std::move(*train), std::move(*test), folder.string() + ", train and t10k pairs", digit_names()};
   }
   const Dataset all = std::move(train ? *train : *test);
-  const std::size_t cut = all.count() * 4 / 5;
-  if (cut == 0) fail(folder, "holds 1 digit, expected at least 2 to split 80 : 20");
-  return {slice(all, 0, cut), slice(all, cut, all.count()), folder.string() + ", split 80 : 20 in file order"};
+  if (all.count() < 2) fail(folder, "holds 1 digit, expected at least 2: one part is held out");
+  const auto millionths = static_cast<std::size_t>(std::lround(1e6 * static_cast<double>(test_share)));
+  const std::size_t cut = std::clamp<std::size_t>(all.count() * (1000000 - millionths) / 1000000, 1, all.count() - 1);
+  return {slice(all, 0, cut), slice(all, cut, all.count()), folder.string() + ", the last of them held out",
+          digit_names()};
 }
 
 }  // namespace bnns::tool

@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "tools/bnns/model/network.h"
+#include "tools/bnns/model/conv_norm.h"
 
 namespace bnns::tool {
 
@@ -15,23 +15,18 @@ class Cnn final : public Network {
   static constexpr std::size_t kStages = 2, kChannels[kStages] = {16, 32}, kSmallestPicture = 4;
 
   // Weights are drawn from `seed`. Pictures have kSmallestPicture rows and columns or more. Throws LibraryError.
-  Cnn(std::size_t rows, std::size_t columns, std::size_t classes, std::size_t max_batch, std::uint64_t seed,
-      std::size_t threads);
+  Cnn(const Inputs& inputs, std::size_t classes, std::size_t max_batch, std::uint64_t seed, std::size_t threads);
 
   std::vector<NamedArray> state() override;
 
  private:
   struct Stage {
-    std::size_t rows = 0, columns = 0, in = 0, out = 0;  // of the convolution; pooling halves rows and columns
-    std::vector<float> y, dy, pooled, dpooled;           // after the rectifier; after pooling; and their gradients
-    std::vector<std::size_t> indices;                    // where each maximum was
-    std::vector<float> moving_mean, moving_variance;     // what inference normalizes with
-    Filter fused, pooling;
-
-    std::size_t pixels() const { return rows * columns * out; }
-    std::size_t pooled_pixels() const { return (rows / 2) * (columns / 2) * out; }
+    ConvNorm layer;
+    std::size_t pooled_pixels = 0;              // pooling halves rows and columns
+    std::vector<float> y, dy, pooled, dpooled;  // after the rectifier; after pooling; and their gradients
+    std::vector<std::size_t> indices;           // where each maximum was
+    Filter pooling;
   };
-  void make_stage(Stage& stage, std::size_t first_parameter, std::size_t max_batch);
 
   void forward(const float* x, std::size_t batch, bool training) override;
   void backward(const float* x, std::size_t batch) override;

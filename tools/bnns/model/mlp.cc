@@ -23,7 +23,6 @@ Mlp::Mlp(std::size_t inputs, std::size_t hidden, std::size_t classes, std::size_
       dh_(max_batch * hidden) {
   const Generator generator = make_generator(seed);  // biases start at 0
   parameters_.draw(kW1, inputs, generator.get());
-  parameters_.draw(kW2, hidden, generator.get());
 
   BNNSLayerParametersFullyConnected layer{};
   layer.i_desc = vector(inputs);
@@ -32,26 +31,18 @@ Mlp::Mlp(std::size_t inputs, std::size_t hidden, std::size_t classes, std::size_
   layer.o_desc = vector(hidden);
   layer.activation.function = BNNSActivationFunctionRectifiedLinear;
   first_ = created("BNNSFilterCreateLayerFullyConnected", BNNSFilterCreateLayerFullyConnected(&layer, &options_));
-  layer.i_desc = vector(hidden);
-  layer.w_desc = parameters_[kW2];
-  layer.bias = parameters_[kB2];
-  layer.o_desc = vector(classes);
-  layer.activation.function = BNNSActivationFunctionIdentity;
-  second_ = created("BNNSFilterCreateLayerFullyConnected", BNNSFilterCreateLayerFullyConnected(&layer, &options_));
+  second_ = create_last(kW2, hidden, generator.get());
 }
 
 void Mlp::forward(const float* x, std::size_t batch, bool) {
   check("BNNSFilterApplyBatch", BNNSFilterApplyBatch(first_.get(), batch, x, inputs_, h_.data(), hidden_));
-  check("BNNSFilterApplyBatch", BNNSFilterApplyBatch(second_.get(), batch, h_.data(), hidden_, z_.data(), classes_));
+  apply_last(second_, h_.data(), hidden_, batch);
 }
 
 void Mlp::backward(const float* x, std::size_t batch) {
-  BNNSNDArrayDescriptor dz = vector(classes_, dz_.data()), dh = vector(hidden_, dh_.data());
-  check("BNNSFilterApplyBackwardBatch",
-        BNNSFilterApplyBackwardBatch(second_.get(), batch, h_.data(), hidden_, &dh, hidden_, z_.data(), classes_, &dz,
-                                     classes_, &parameters_.gradient(kW2), &parameters_.gradient(kB2)));
-  gradients_ready(kW2, 2);
-  // The pictures need no gradient: in_delta is NULL and the library leaves out that product.
+  apply_last_backward(second_, kW2, h_.data(), dh_.data(), hidden_, batch);
+  BNNSNDArrayDescriptor dh = vector(hidden_, dh_.data());
+  // The inputs need no gradient: in_delta is NULL and the library leaves out that product.
   check("BNNSFilterApplyBackwardBatch",
         BNNSFilterApplyBackwardBatch(first_.get(), batch, x, inputs_, nullptr, 0, h_.data(), hidden_, &dh, hidden_,
                                      &parameters_.gradient(kW1), &parameters_.gradient(kB1)));

@@ -39,15 +39,11 @@ BNNSNDArrayDescriptor image(std::size_t width, std::size_t height, std::size_t c
   return describe(BNNSDataLayoutImageCHW, {width, height, channels}, data);
 }
 
-namespace {
-
 std::size_t count_of(const BNNSNDArrayDescriptor& d) {
   std::size_t count = 1;
   for (std::size_t k = 0; k < BNNSDataLayoutGetRank(d.layout); ++k) count *= d.size[k];
   return count;
 }
-
-}  // namespace
 
 Parameters::Parameters(const std::vector<NamedArray>& shapes) {
   std::size_t total = 0;
@@ -171,6 +167,29 @@ float Network::train_shard(const float* x, const float* labels, std::size_t batc
 void Network::gradients_ready(std::size_t first, std::size_t count) {
   if (ranks_ == nullptr) return;
   ranks_->start(Ranks::Reduction::mean, shard_, std::span(&parameters_.gradient(first), count));
+}
+
+Filter Network::create_last(std::size_t first, std::size_t inputs, BNNSRandomGenerator generator) {
+  parameters_.draw(first, inputs, generator);
+  BNNSLayerParametersFullyConnected layer{};
+  layer.i_desc = vector(inputs);
+  layer.w_desc = parameters_[first];
+  layer.bias = parameters_[first + 1];
+  layer.o_desc = vector(classes_);
+  return created("BNNSFilterCreateLayerFullyConnected", BNNSFilterCreateLayerFullyConnected(&layer, &options_));
+}
+
+void Network::apply_last(const Filter& last, const float* x, std::size_t inputs, std::size_t batch) {
+  check("BNNSFilterApplyBatch", BNNSFilterApplyBatch(last.get(), batch, x, inputs, z_.data(), classes_));
+}
+
+void Network::apply_last_backward(const Filter& last, std::size_t first, const float* x, float* dx, std::size_t inputs,
+                                  std::size_t batch) {
+  BNNSNDArrayDescriptor dz = vector(classes_, dz_.data()), in = vector(inputs, dx);
+  check("BNNSFilterApplyBackwardBatch",
+        BNNSFilterApplyBackwardBatch(last.get(), batch, x, inputs, &in, inputs, z_.data(), classes_, &dz, classes_,
+                                     &parameters_.gradient(first), &parameters_.gradient(first + 1)));
+  gradients_ready(first, 2);
 }
 
 void Network::predict(const float* x, std::size_t batch, float* probabilities) {

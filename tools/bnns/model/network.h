@@ -1,4 +1,4 @@
-// What the two networks of `bnns train` share: parameters with their gradients, Adam, and the last steps of both,
+// What the networks of `bnns train` share: parameters with their gradients, Adam, and their last steps,
 // softmax cross-entropy for training and softmax for reading. Everything is a call a Mac program could make.
 #pragma once
 
@@ -36,7 +36,15 @@ BNNSNDArrayDescriptor describe(BNNSDataLayout layout, std::initializer_list<std:
 BNNSNDArrayDescriptor vector(std::size_t size, float* data = nullptr);
 BNNSNDArrayDescriptor image(std::size_t width, std::size_t height, std::size_t channels, float* data = nullptr);
 
+// Elements of a descriptor without strides.
+std::size_t count_of(const BNNSNDArrayDescriptor& d);
+
 class Ranks;  // ranks.h
+
+// The size of one item: a picture.
+struct Inputs {
+  std::size_t rows, columns, channels;
+};
 
 // An array with the name that a file has for it: PyTorch's, "conv1.weight".
 struct NamedArray {
@@ -105,6 +113,11 @@ class Network {
   virtual void backward(const float* x, std::size_t batch) = 0;
   // Called by backward() as soon as it has the gradients of parameters [first, first + count).
   void gradients_ready(std::size_t first, std::size_t count);
+  // The last layer, z = W x + b with parameters `first` (W) and first + 1 (b), and its calls; W is drawn.
+  Filter create_last(std::size_t first, std::size_t inputs, BNNSRandomGenerator generator);
+  void apply_last(const Filter& last, const float* x, std::size_t inputs, std::size_t batch);
+  void apply_last_backward(const Filter& last, std::size_t first, const float* x, float* dx, std::size_t inputs,
+                           std::size_t batch);
   // What a training forward pass changes besides: moving statistics. Of shards they are averaged like gradients.
   virtual std::vector<BNNSNDArrayDescriptor> statistics() { return {}; }
 

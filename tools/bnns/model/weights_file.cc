@@ -9,13 +9,13 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tools/bnns/data/idx.h"
+#include "tools/bnns/data/data_error.h"
 #include "tools/bnns/text.h"
 
 namespace bnns::tool {
 namespace {
 
-constexpr char kStepLoss[] = "history.step_loss";
+constexpr char kStepLoss[] = "history.step_loss", kBest[] = "best.";
 
 // The tool says itself what the library refused: one line, not two.
 class Unprinted {
@@ -116,6 +116,7 @@ std::uint64_t WeightsFile::number(const std::string& key) const {
 }
 
 std::string WeightsFile::model() const {
+  if (has("layer1.0.conv1.weight") && has("fc.weight")) return "resnet";
   if (has("conv1.weight") && has("fc.weight")) return "cnn";
   if (has("fc1.weight") && has("fc2.weight")) return "mlp";
   throw DataError(path_ +
@@ -134,7 +135,7 @@ void WeightsFile::load(Network& network) const {
     BNNSExtArrayFileInfo(file_.get(), i, &info);
     const std::string name = info.name;
     // PyTorch counts batches beside the moving statistics; nothing depends on them.
-    if (begins_with(name, "optimizer.") || name == kStepLoss || ends_with(name, ".num_batches_tracked")) continue;
+    if (begins_with(name, "optimizer.") || begins_with(name, kBest) || name == kStepLoss || ends_with(name, ".num_batches_tracked")) continue;
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       throw DataError(path_ + ": " + name + " is no array of the network, expected none but " + known.front() + " to " +
                       known.back());
@@ -145,6 +146,11 @@ void WeightsFile::load(Network& network) const {
 void save_network(const std::string& path, Network& network, Texts texts, const RunState* run) {
   std::vector<NamedArray> all = network.state();
   if (run != nullptr) {
+    for (std::size_t i = 0, count = all.size(); i < count && !run->best.empty(); ++i) {
+      NamedArray best{kBest + all[i].name, all[i].array};
+      best.array.data = const_cast<float*>(run->best[i].data());
+      all.push_back(std::move(best));
+    }
     for (NamedArray& each : network.optimizer_state()) all.push_back(std::move(each));
     all.push_back({kStepLoss, vector(run->step_loss.size(), const_cast<float*>(run->step_loss.data()))});
     texts["steps"] = std::to_string(run->step_loss.size());
@@ -163,7 +169,7 @@ void save_network(const std::string& path, Network& network, Texts texts, const 
   }
 }
 
-RunState load_run(const WeightsFile& file, Network& network, std::size_t steps) {
+RunState load_run(const WeightsFile& file, Network& network, std::size_t steps, bool patient) {
   RunState run;
   const std::uint64_t done = file.number("steps");
   if (done == 0 || done >= steps) {
@@ -178,6 +184,12 @@ RunState load_run(const WeightsFile& file, Network& network, std::size_t steps) 
   run.epochs = parse_figures(file);
   file.load(network);
   for (const NamedArray& each : network.optimizer_state()) file.copy(each);
+  for (NamedArray each : network.state()) {
+    if (!patient || run.epochs.empty()) break;  // there is no best epoch yet
+    each.name = kBest + each.name;
+    each.array.data = run.best.emplace_back(count_of(each.array)).data();
+    file.copy(each);
+  }
   file.copy({kStepLoss, vector(done, run.step_loss.data())});
   network.set_steps(done);
   return run;

@@ -1,7 +1,7 @@
 // Weights in a safetensors file: those of a network, and the state of a run that can go on.
 //
 // A finished run leaves the weights alone, under PyTorch's names: torch.load_state_dict takes the file. One that is not
-// finished also has Adam's moments ("optimizer.*") and the loss of each step.
+// finished also has Adam's moments ("optimizer.*"), the loss of each step and, with patience, the best weights ("best.*").
 #pragma once
 
 #include <bnns/bnns_io.h>
@@ -33,8 +33,9 @@ class WeightsFile {
   const char* text(const std::string& key) const;
   std::uint64_t number(const std::string& key) const;
 
-  // "cnn" or "mlp", told by the arrays; with the width of the mlp's hidden layer.
+  // "cnn", "mlp" or "resnet", told by the arrays; with the width of the mlp's hidden layer, and the number of classes.
   std::string model() const;
+  std::size_t classes() const { return shape(model() == "mlp" ? "fc2.weight" : "fc.weight").front(); }
   std::size_t hidden() const { return shape("fc1.weight").front(); }
 
   // Every array of the network, and no others but those of a run.
@@ -52,13 +53,14 @@ class WeightsFile {
 struct RunState {
   std::vector<float> step_loss;
   std::vector<EpochFigures> epochs;  // of whole epochs
-  std::size_t right = 0;             // digits of the present epoch that were recognised
+  std::size_t right = 0;             // items of the present epoch that were recognised
+  std::vector<std::vector<float>> best;  // with patience, after an epoch: the network's state in the best one
 };
 
 // Writes the file as a whole; `run` is NULL where it is finished. Throws std::runtime_error with the reason.
 void save_network(const std::string& path, Network& network, Texts texts, const RunState* run);
 
 // The state of a run of `steps` steps, and Adam's moments into the network. Throws DataError.
-RunState load_run(const WeightsFile& file, Network& network, std::size_t steps);
+RunState load_run(const WeightsFile& file, Network& network, std::size_t steps, bool patient);
 
 }  // namespace bnns::tool

@@ -8,7 +8,7 @@
 namespace bnns::tool {
 namespace {
 
-constexpr double kWidth = 560, kHeight = 300, kLeft = 52, kRight = 16, kTop = 14, kBottom = 44;
+constexpr double kWidth = 560, kHeight = 300, kLeft = 76, kRight = 16, kTop = 14, kBottom = 52;  // for 20px
 
 std::string tick_text(double value, const Chart& chart) {
   return chart.percent_y ? format("%.6g %%", 100 * value) : format("%.6g", value);
@@ -82,10 +82,10 @@ std::string chart_svg(const Chart& chart) {
   for (double tick : axis_ticks(chart.x_low, chart.x_high, false)) {
     if (tick < chart.x_low || tick > chart.x_high || tick != std::floor(tick)) continue;
     svg += format("<text class=\"tick\" text-anchor=\"middle\" x=\"%.1f\" y=\"%g\">%g</text>\n", to_x(tick),
-                  kHeight - kBottom + 18, tick);
+                  kHeight - kBottom + 20, tick);
   }
   svg += format("<text class=\"tick\" text-anchor=\"middle\" x=\"%g\" y=\"%g\">", (kLeft + kWidth - kRight) / 2,
-                kHeight - 8) +
+                kHeight - 6) +
          chart.x_title + "</text>\n";
   for (const Series& s : chart.series) {
     svg += "<polyline class=\"" + s.css_class + "\" points=\"";

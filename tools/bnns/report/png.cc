@@ -38,11 +38,13 @@ std::string base64(const std::string& bytes) {
 
 }  // namespace
 
-std::string png_data_uri(const std::uint8_t* pixels, std::size_t rows, std::size_t columns) {
+std::string png_data_uri(const std::uint8_t* pixels, std::size_t rows, std::size_t columns, std::size_t channels) {
   std::string lines;  // every line begins with its filter type, 0 = none
   for (std::size_t y = 0; y < rows; ++y) {
     lines += '\0';
-    lines.append(reinterpret_cast<const char*>(pixels) + y * columns, columns);
+    for (std::size_t i = 0; i < channels * columns; ++i) {
+      lines += static_cast<char>(pixels[(i % channels * rows + y) * columns + i / channels]);
+    }
   }
   uLongf packed_size = compressBound(static_cast<uLong>(lines.size()));
   std::vector<Bytef> packed(packed_size);
@@ -54,7 +56,8 @@ std::string png_data_uri(const std::uint8_t* pixels, std::size_t rows, std::size
   std::string header;
   append_word(header, static_cast<std::uint32_t>(columns));
   append_word(header, static_cast<std::uint32_t>(rows));
-  header += std::string("\x08\x00\x00\x00\x00", 5);  // 8 bits, grey, the one compression, filter and no interlace
+  // 8 bits, grey or colours, the one compression, filter and no interlace
+  header += std::string(channels == 1 ? "\x08\x00\x00\x00\x00" : "\x08\x02\x00\x00\x00", 5);
 
   std::string png("\x89PNG\r\n\x1a\n", 8);
   append_chunk(png, "IHDR", header);

@@ -1,4 +1,4 @@
-// Grey pictures as PNG data URIs, so that a report needs no second file.
+// Pictures as PNG data URIs, so that a report needs no second file.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,8 @@
 
 namespace bnns::tool {
 
-// "data:image/png;base64,..." of rows x columns bytes. `columns` and `rows` are at least 1.
-std::string png_data_uri(const std::uint8_t* pixels, std::size_t rows, std::size_t columns);
+// "data:image/png;base64,..." of channels x rows x columns bytes, grey (1 channel) or red, green, blue (3). `columns` and
+// `rows` are at least 1.
+std::string png_data_uri(const std::uint8_t* pixels, std::size_t rows, std::size_t columns, std::size_t channels = 1);
 
 }  // namespace bnns::tool

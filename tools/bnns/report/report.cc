@@ -13,7 +13,13 @@
 namespace bnns::tool {
 namespace {
 
-constexpr std::size_t kShownMistakes = 24;
+constexpr std::size_t kShownMistakes = 24, kWidestMatrix = 20, kShownConfusions = 40, kShownEpochs = 400;
+
+// "an 8", "a 7", "a cat": by the sound of the first letter, as far as letters tell.
+std::string with_article(const std::string& name) {
+  const bool eighty = name[0] == '8' || name == "11" || name == "18" || name.rfind("11,", 0) == 0;
+  return (eighty || std::string("aeioAEIO").find(name[0]) != std::string::npos ? "an " : "a ") + name;
+}
 
 std::string escaped(const std::string& text) {
   std::string out;
@@ -50,8 +56,13 @@ std::string figure_card(const std::string& value, const std::string& what, const
   return std::string("<div class=\"") + css_class + "\"><b>" + value + "</b><span>" + what + "</span></div>\n";
 }
 
+// A part that is wider than a phone can be scrolled, by keys too.
+std::string scrollable(const std::string& label, const std::string& content) {
+  return "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" + label + "\">" + content + "</div>";
+}
+
 // Loss of every mini-batch (thinned) and its running mean, over epochs, on a logarithmic axis.
-std::string loss_section(const TrainResult& result) {
+std::string loss_section(const DataSplit& data, const TrainResult& result) {
   const double steps_per_epoch =
       static_cast<double>(result.step_loss.size()) / static_cast<double>(result.epochs.size());
   Series raw{"raw", "each mini-batch", {}, {}}, smooth{"smooth", "running mean", {}, {}};
@@ -78,12 +89,13 @@ std::string loss_section(const TrainResult& result) {
   chart.log_y = true;
   chart.y_ticks = axis_ticks(std::max(low, 1e-7), std::max(high, 2e-7), true);
   chart.series = {raw, smooth};
-  return "<section><h2>Loss</h2><p class=\"lead\">Cross-entropy on the digits it trains on, logarithmic axis.</p>\n" +
+  return "<section><h2>Loss</h2><p class=\"lead\">Cross-entropy on the " + data.noun +
+         " it trains on, logarithmic axis.</p>\n" +
          legend_of(chart) + chart_svg(chart) + "</section>\n";
 }
 
-std::string accuracy_section(const TrainResult& result) {
-  Series test{"test", "held-out digits", {}, {}, true}, train{"train", "training digits", {}, {}, true};
+std::string accuracy_section(const DataSplit& data, const TrainResult& result) {
+  Series test{"test", "held-out " + data.noun, {}, {}, true}, train{"train", "training " + data.noun, {}, {}, true};
   double low = 1;
   for (std::size_t i = 0; i < result.epochs.size(); ++i) {
     const EpochFigures& e = result.epochs[i];
@@ -99,29 +111,106 @@ std::string accuracy_section(const TrainResult& result) {
   chart.y_ticks = axis_ticks(std::max(0.0, low - 0.002), 1.0, false);
   chart.percent_y = true;
   chart.series = {train, test};
-  return "<section><h2>Accuracy</h2><p class=\"lead\">Share of digits recognised, epoch by epoch.</p>\n" +
+  return "<section><h2>Accuracy</h2><p class=\"lead\">Share of " + data.noun +
+         " recognised, epoch by epoch.</p>\n" +
          legend_of(chart) + chart_svg(chart) + "</section>\n";
 }
 
-// Rows are true digits, columns what the network said. Colour grows with the square root of the share, so that a
+// The learning rate of each step.
+std::string rate_section(const TrainOptions& o, const TrainResult& result) {
+  Series rate{"smooth", "", {}, {}};
+  const std::size_t done = result.step_loss.size(), steps = std::max(result.steps, done), points = std::min<std::size_t>(done, 300);
+  const double per_epoch = static_cast<double>(done) / static_cast<double>(result.epochs.size());
+  for (std::size_t i = 0; i < points; ++i) {
+    const std::size_t step = points < 2 ? 0 : (done - 1) * i / (points - 1);
+    rate.x.push_back(static_cast<double>(step) / per_epoch);
+    rate.y.push_back(static_cast<double>(learning_rate_at(o, step, steps)));
+  }
+  Chart chart;
+  chart.title = "Learning rate";
+  chart.x_high = static_cast<double>(result.epochs.size());
+  chart.y_ticks = axis_ticks(0, static_cast<double>(o.learning_rate), false);
+  chart.series = {rate};
+  return "<section><h2>Learning rate</h2><p class=\"lead\">Schedule: " + o.schedule + ".</p>\n" + chart_svg(chart) +
+         "</section>\n";
+}
+
+// What the curves show, as numbers; with the time of the epochs that this process trained.
+std::string epochs_section(const TrainResult& r) {
+  std::string rows;
+  const std::size_t count = r.epochs.size(), timed = std::min(r.epoch_seconds.size(), count);
+  for (std::size_t i = count - std::min(count, kShownEpochs); i < count; ++i) {
+    const EpochFigures& e = r.epochs[i];
+    const std::string time = i + timed < count ? "" : format("%.2f s", r.epoch_seconds[i + timed - count]);
+    rows += format("<tr%s><th scope=\"row\">%zu</th><td>%.4f</td>", i == r.kept_epoch() ? " class=\"kept\"" : "", i + 1,
+                   e.train_loss) +
+            "<td>" + percent(e.train_accuracy) + "</td><td>" + percent(e.test_accuracy) + "</td><td>" + time +
+            "</td></tr>\n";
+  }
+  return "<section><h2>Epochs</h2><p class=\"lead\">The figures of the curves. Bold: the epoch whose weights are kept."
+         "</p>\n" +
+         scrollable("Epochs", "<table class=\"epochs\"><thead><tr><th scope=\"col\">Epoch</th><th scope=\"col\">Loss</th>"
+                              "<th scope=\"col\">Training</th><th scope=\"col\">Held out</th>"
+                              "<th scope=\"col\">Time</th></tr></thead><tbody>\n" +
+                                  rows + "</tbody></table>") +
+         "</section>\n";
+}
+
+std::string recall_text(const std::vector<std::size_t>& row, std::size_t truth) {
+  std::size_t total = 0;
+  for (std::size_t n : row) total += n;
+  if (total == 0) return "none";
+  return format("%.1f %%", 100 * static_cast<double>(row[truth]) / static_cast<double>(total));
+}
+
+// Of many classes: the pairs that are taken for each other most often.
+std::string confusion_list(const TrainResult& result, const std::vector<std::string>& names) {
+  struct Pair {
+    std::size_t count, truth, predicted;
+  };
+  std::vector<Pair> pairs;
+  for (std::size_t t = 0; t < names.size(); ++t) {
+    for (std::size_t p = 0; p < names.size(); ++p) {
+      if (t != p && result.confusion[t][p] != 0) pairs.push_back({result.confusion[t][p], t, p});
+    }
+  }
+  std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.count > b.count; });
+  std::string html = "<table class=\"epochs\"><thead><tr><th scope=\"col\">Class</th><th scope=\"col\">Read as</th>"
+                     "<th scope=\"col\">Times</th><th scope=\"col\">Class recognised</th></tr></thead><tbody>\n";
+  for (std::size_t i = 0; i < std::min(pairs.size(), kShownConfusions); ++i) {
+    const auto [count, t, p] = pairs[i];
+    html += "<tr><th scope=\"row\">" + escaped(names[t]) + "</th><td>" + escaped(names[p]) + "</td><td>" +
+            grouped(count) + "</td><td>" + recall_text(result.confusion[t], t) + "</td></tr>\n";
+  }
+  return "<section><h2>Confusions</h2><p class=\"lead\">The classes taken for each other most often.</p>\n" +
+         scrollable("Confusions", html + "</tbody></table>") + "</section>\n";
+}
+
+// Rows are true classes, columns what the network said. Colour grows with the square root of the share, so that a
 // single mistake among hundreds can be seen.
-std::string confusion_section(const TrainResult& result) {
-  std::string html =
-      "<section><h2>Confusion matrix</h2><p class=\"lead\">Rows: the true digit. Columns: the answer. "
-      "Right: the share recognised.</p>\n<div class=\"scroll\"><table class=\"confusion\"><thead><tr><th></th>";
-  for (std::size_t k = 0; k < kClasses; ++k) html += "<th>" + std::to_string(k) + "</th>";
-  html += "<th class=\"recall\"></th></tr></thead><tbody>\n";
-  std::size_t worst = 1;
-  for (std::size_t t = 0; t < kClasses; ++t) {
-    for (std::size_t p = 0; p < kClasses; ++p) {
+std::string confusion_section(const DataSplit& data, const TrainResult& result) {
+  const std::vector<std::string>& names = data.classes;
+  if (names.size() > kWidestMatrix) return confusion_list(result, names);
+  std::size_t worst = 1, longest = 1;
+  for (std::size_t t = 0; t < names.size(); ++t) {
+    longest = std::max(longest, std::min<std::size_t>(names[t].size(), 12));
+    for (std::size_t p = 0; p < names.size(); ++p) {
       if (t != p) worst = std::max(worst, result.confusion[t][p]);
     }
   }
-  for (std::size_t t = 0; t < kClasses; ++t) {
+  // A column holds three digits, or the longest name; a name beyond 12 letters is cut and told when pointed at.
+  const std::size_t column = std::max<std::size_t>(28, 8 * longest + 6);
+  std::string html = format("<table class=\"confusion\" style=\"min-width:%zupx\"><thead><tr><td></td>",
+                            column * (names.size() + 1) + 74);
+  for (const std::string& name : names) {
+    html += "<th scope=\"col\" title=\"" + escaped(name) + "\">" + escaped(name) + "</th>";
+  }
+  html += "<th scope=\"col\" class=\"recall\">right</th></tr></thead><tbody>\n";
+  for (std::size_t t = 0; t < names.size(); ++t) {
     std::size_t total = 0;
     for (std::size_t n : result.confusion[t]) total += n;
-    html += "<tr><th>" + std::to_string(t) + "</th>";
-    for (std::size_t p = 0; p < kClasses; ++p) {
+    html += "<tr><th scope=\"row\" title=\"" + escaped(names[t]) + "\">" + escaped(names[t]) + "</th>";
+    for (std::size_t p = 0; p < names.size(); ++p) {
       const std::size_t n = result.confusion[t][p];
       if (n == 0) {
         html += "<td class=\"zero\">\u00b7</td>";
@@ -129,19 +218,17 @@ std::string confusion_section(const TrainResult& result) {
       }
       const bool right = t == p;
       const double share = static_cast<double>(n) / static_cast<double>(right ? total : worst);
-      html +=
-          format("<td style=\"background:rgba(var(--%s-rgb),%.2f)\" title=\"%zu of %zu times, a %zu was read as %zu\">",
-                 right ? "good" : "bad", right ? 0.1 + 0.45 * share * share : 0.08 + 0.55 * std::sqrt(share), n, total,
-                 t, p) +
-          std::to_string(n) + "</td>";
+      html += format("<td style=\"background:rgba(var(--%s-rgb),%.2f)\" title=\"%zu of %zu times, ",
+                     right ? "good" : "bad", right ? 0.1 + 0.45 * share * share : 0.08 + 0.55 * std::sqrt(share), n,
+                     total) +
+              escaped(with_article(names[t]) + " was read as " + with_article(names[p])) + "\">" +
+              std::to_string(n) + "</td>";
     }
-    html +=
-        "<td class=\"recall\">" +
-        (total > 0 ? format("%.1f %%", 100 * static_cast<double>(result.confusion[t][t]) / static_cast<double>(total))
-                   : std::string("none")) +
-        "</td></tr>\n";
+    html += "<td class=\"recall\">" + recall_text(result.confusion[t], t) + "</td></tr>\n";
   }
-  return html + "</tbody></table></div></section>\n";
+  return "<section><h2>Confusion matrix</h2><p class=\"lead\">Rows: the true class. Columns: the answer. "
+         "Right: the share recognised.</p>\n" +
+         scrollable("Confusion matrix", html + "</tbody></table>") + "</section>\n";
 }
 
 // Never "100 % sure" of something wrong: rounding would say more than the network did.
@@ -149,26 +236,45 @@ std::string sure_text(float probability) {
   return probability > 0.9995f ? "&gt; 99.9 % sure" : format("%.1f %% sure", 100 * static_cast<double>(probability));
 }
 
+// A picture, or the place of a row in its file, with what was said of it.
+std::string mistake_html(const DataSplit& data, const Mistake& m) {
+  const std::string truth = escaped(data.classes[static_cast<std::size_t>(m.truth)]),
+                    said = escaped(data.classes[static_cast<std::size_t>(m.predicted)]),
+                    sure = sure_text(m.predicted_probability),
+                    origin = data.test.origins.empty() ? "" : escaped(data.test.origins[m.index]);
+  if (!data.test.is_pictures()) {
+    return "<tr><th scope=\"row\">" + origin + "</th><td>" + truth + "</td><td>" + said + "</td><td>" + sure +
+           "</td></tr>\n";
+  }
+  return "<figure title=\"" + (origin.empty() ? format("held-out digit %zu", m.index) : origin) + ": " + said +
+         format(" with %.1f %%, the true ", 100 * static_cast<double>(m.predicted_probability)) + truth +
+         format(" with %.1f %%", 100 * static_cast<double>(m.truth_probability)) + "\"><img alt=\"" +
+         with_article(truth) + "\" src=\"" +
+         png_data_uri(data.test.image(m.index), data.test.rows, data.test.columns, data.test.channels) +
+         "\"><figcaption><em>" + truth + "</em> read as <strong>" + said + "</strong><br>" + sure +
+         "</figcaption></figure>\n";
+}
+
 std::string mistakes_section(const DataSplit& data, const TrainResult& result) {
   const std::size_t shown = std::min(kShownMistakes, result.mistakes.size());
   std::string html = "<section><h2>Worst mistakes</h2>\n";
-  if (shown == 0) return html + "<p class=\"lead\">None: every held-out digit was recognised.</p></section>\n";
-  html +=
-      "<p class=\"lead\">The " + std::to_string(shown) + " of " + grouped(result.mistakes.size()) +
-      (result.mistakes.size() == 1 ? " mistake" : " mistakes") +
-      " it was surest of: the true digit, what the network said, and how sure it was.</p>\n<div class=\"mistakes\">\n";
-  for (std::size_t i = 0; i < shown; ++i) {
-    const Mistake& m = result.mistakes[i];
-    html += "<figure title=\"" +
-            format("held-out digit %zu: %d with %.1f %%, the true %d with %.1f %%", m.index, m.predicted,
-                   100 * static_cast<double>(m.predicted_probability), m.truth,
-                   100 * static_cast<double>(m.truth_probability)) +
-            "\"><img alt=\"a " + std::to_string(m.truth) + "\" src=\"" +
-            png_data_uri(data.test.image(m.index), data.test.rows, data.test.columns) + "\"><figcaption><em>" +
-            std::to_string(m.truth) + "</em> read as <strong>" + std::to_string(m.predicted) + "</strong><br>" +
-            sure_text(m.predicted_probability) + "</figcaption></figure>\n";
-  }
-  return html + "</div></section>\n";
+  if (shown == 0) return html + "<p class=\"lead\">None: all held-out " + data.noun + " were recognised.</p></section>\n";
+  html += "<p class=\"lead\">The " + std::to_string(shown) + " of " + grouped(result.mistakes.size()) +
+          (result.mistakes.size() == 1 ? " mistake" : " mistakes") +
+          " it was surest of: the true class, what the network said, and how sure it was.</p>\n";
+  std::string list;
+  for (std::size_t i = 0; i < shown; ++i) list += mistake_html(data, result.mistakes[i]);
+  if (data.test.is_pictures()) return html + "<div class=\"mistakes\">\n" + list + "</div></section>\n";
+  return html +
+         scrollable("Worst mistakes", "<table class=\"epochs\"><thead><tr><th scope=\"col\">Row</th>"
+                                      "<th scope=\"col\">Class</th><th scope=\"col\">Read as</th>"
+                                      "<th scope=\"col\">Sure</th></tr></thead><tbody>\n" +
+                                          list + "</tbody></table>") +
+         "</section>\n";
+}
+
+std::string size_text(const Dataset& set) {
+  return format("%zu x %zu", set.rows, set.columns);
 }
 
 std::string facts_section(const TrainOptions& o, const DataSplit& data, const TrainResult& r) {
@@ -177,18 +283,27 @@ std::string facts_section(const TrainOptions& o, const DataSplit& data, const Tr
     html += std::string("<dt>") + name + "</dt><dd>" + value + "</dd>\n";
   };
   fact("Network", network_name(o, data.train) + ": " + network_layers(o) + "; " + grouped(r.weight_count) + " weights");
-  fact("Optimizer", format("Adam, learning rate %g falling to 0, batch %zu, %zu epochs",
-                           static_cast<double>(o.learning_rate), o.batch, o.epochs));
+  fact("Optimizer", format("Adam, learning rate %g, schedule %s, batch %zu, %zu epochs",
+                           static_cast<double>(o.learning_rate), o.schedule.c_str(), o.batch, o.epochs));
+  if (o.patience != 0) {
+    fact("Patience", format("%zu epochs; kept are the weights of epoch %zu of %zu", o.patience, r.kept_epoch() + 1,
+                            r.epochs.size()));
+  }
   if (r.interrupted) {
     fact("Stopped",
          format("by Ctrl-C in epoch %zu of %zu; the figures are of the run so far", r.epochs.size(), o.epochs));
   }
-  fact("Digits", escaped(data.source) + "; " + grouped(data.train.count()) + " to train on, " +
-                     grouped(data.test.count()) +
-                     format(" held out, %zu x %zu pixels", data.train.rows, data.train.columns));
-  fact("Shifts", o.shift == 0
-                     ? "none"
-                     : format("training digits move by up to %zu pixel%s each way", o.shift, o.shift == 1 ? "" : "s"));
+  const std::string size = data.train.is_pictures()
+                               ? size_text(data.train) + (data.train.channels == 3 ? " pixels in colour" : " pixels")
+                               : format("%zu numbers each", data.train.columns);
+  fact("Data", escaped(data.source) + "; " + grouped(data.train.count()) + " " + data.noun + " to train on, " +
+                   grouped(data.test.count()) + " held out, " + size);
+  if (data.train.is_pictures()) {
+    fact("Shifts", (o.shift == 0 ? std::string("none")
+                                 : format("training pictures move by up to %zu pixel%s each way", o.shift,
+                                          o.shift == 1 ? "" : "s")) +
+                       (o.mirror ? "; half of them are mirrored" : ""));
+  }
   fact("Seed", std::to_string(o.seed));
   fact("Threads", std::to_string(r.threads) + " (the number changes the time, never the weights)");
   fact("Instruction set", BNNSExtGetISA());
@@ -206,17 +321,19 @@ std::string report_html(const TrainOptions& options, const DataSplit& data, cons
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>bnns train: " +
       percent(result.test_accuracy()) + "</title>\n<style>" + kReportStyle + "</style></head>\n<body><main>\n";
-  html += "<header><h1>Digit classifier trained with OpenBNNS</h1><p>" + network_name(options, data.train) + ", " +
+  html += "<header><h1>Classifier of " + data.noun + " trained with OpenBNNS</h1><p>" + network_name(options, data.train) + ", " +
           escaped(data.source) + "</p></header>\n";
   html += "<div class=\"figures\">\n" + figure_card(percent(result.test_accuracy()), "held-out accuracy", "main") +
-          figure_card(grouped(wrong) + " of " + grouped(total), "held-out digits misread") +
-          figure_card(format("%.4f", result.train_loss()), "mean loss, last epoch") +
+          figure_card(grouped(wrong) + " of " + grouped(total), "held-out " + data.noun + " misread") +
+          figure_card(format("%.4f", result.train_loss()), "mean loss, epoch " + std::to_string(result.kept_epoch() + 1)) +
           figure_card(duration(result.seconds), "training time, " + std::to_string(result.threads) +
                                                     (result.threads == 1 ? " thread" : " threads")) +
-          figure_card(grouped(static_cast<std::uint64_t>(result.digits_per_second)), "digits per second") + "</div>\n";
-  html += "<div class=\"pair\">\n" + loss_section(result) + accuracy_section(result) + "</div>\n";
-  html += "<div class=\"pair\">\n" + confusion_section(result) + facts_section(options, data, result) + "</div>\n";
-  return html + mistakes_section(data, result) + "</main></body></html>\n";
+          figure_card(grouped(static_cast<std::uint64_t>(result.digits_per_second)), data.noun + " per second") + "</div>\n";
+  html += "<div class=\"pair\">\n" + loss_section(data, result) + accuracy_section(data, result) + "</div>\n";
+  html += "<div class=\"pair\">\n" + confusion_section(data, result) + facts_section(options, data, result) + "</div>\n";
+  html += mistakes_section(data, result);
+  html += "<div class=\"pair\">\n" + rate_section(options, result) + epochs_section(result) + "</div>\n";
+  return html + "</main></body></html>\n";
 }
 
 }  // namespace bnns::tool

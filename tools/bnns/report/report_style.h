@@ -47,9 +47,12 @@ svg circle.train { fill: var(--soft); }
 .legend i { display: inline-block; width: 18px; height: 0; border-top: 2.5px solid; vertical-align: middle; margin-right: 7px; }
 .legend .raw { border-color: var(--accent); opacity: 0.4; } .legend .smooth { border-color: var(--accent); }
 .legend .test { border-color: var(--good); } .legend .train { border-color: var(--soft); border-top-style: dashed; }
-.scroll { overflow-x: auto; }
+.scroll { overflow: auto; max-height: 560px; } .scroll:focus-visible { outline: 2px solid var(--accent); outline-offset: 3px; }
+.epochs { border-collapse: collapse; width: 100%; font-size: 13.5px; }
+.epochs th, .epochs td { text-align: right; padding: 3px 6px; border-bottom: 1px solid var(--rule); font-weight: 400; }
+.epochs th:first-child { text-align: left; } .epochs thead th { color: var(--soft); font-weight: 600; } .epochs .kept > * { font-weight: 700; }
 .confusion { border-collapse: separate; border-spacing: 2px; width: 100%; table-layout: fixed; font-size: 13px; }
-.confusion th { color: var(--soft); font-weight: 600; padding: 4px 0; text-align: center; }
+.confusion th { color: var(--soft); font-weight: 600; padding: 4px 0; text-align: center; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .confusion td { text-align: center; padding: 0; height: 34px; border-radius: 5px; }
 .confusion .zero { color: var(--soft); opacity: 0.45; }
 .confusion .recall { color: var(--soft); font-size: 12px; width: 70px; text-align: right; white-space: nowrap; }
@@ -62,7 +65,7 @@ svg circle.train { fill: var(--soft); }
 .facts { display: grid; grid-template-columns: max-content 1fr; gap: 8px 20px; margin: 10px 0 0; font-size: 14px; }
 .facts dt { color: var(--soft); } .facts dd { margin: 0; overflow-wrap: anywhere; }
 code { font: 13px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; }
-@media (max-width: 640px) { main { padding: 20px 12px 32px; gap: 14px; } section { padding: 14px 14px 16px; } .facts { grid-template-columns: 1fr; gap: 0; } .facts dd { margin-bottom: 8px; } }
+@media (max-width: 640px) { svg .tick { font-size: 20px; } .legend, .lead, .figures span { font-size: 14px; } main { padding: 20px 12px 32px; gap: 14px; } section { padding: 14px 14px 16px; } .facts { grid-template-columns: 1fr; gap: 0; } .facts dd { margin-bottom: 8px; } }
 @media print { body { background: none; } section, .figures div { break-inside: avoid; } }
 )css";
 

@@ -1,0 +1,43 @@
+// The data that a user names: a folder of IDX files, a folder of pictures, or a table.
+//
+// A folder of pictures has one sub-folder for each class, whose name is the class's; PNG and JPEG files lie in them. Two
+// sub-folders "train" and "test" with such folders in them are the two parts. A table is a CSV file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tools/bnns/data/dataset.h"
+
+namespace bnns::tool {
+
+struct DataOptions {
+  std::uint64_t seed = 1;      // of the choice what is held out
+  float test_share = 0.2f;     // held out of data without a part of its own for that
+  std::size_t size = 0;        // pictures are scaled to size x size pixels; 0: they have one size
+  std::string target;          // a table's column of the class, by name or counted from 1; "": the last
+  bool share_given = false;    // by the user, who is then told where it has no meaning
+};
+
+// Throws DataError.
+DataSplit read_own_data(const std::filesystem::path& path, const DataOptions& options);
+
+// Whether a folder has class folders, or train and test.
+bool has_class_folders(const std::filesystem::path& folder);
+DataSplit read_picture_folder(const std::filesystem::path& folder, const DataOptions& options);
+DataSplit read_table(const std::filesystem::path& file, const DataOptions& options);
+
+// A table for a network that was trained on one with these columns and classes, scaled as that was. Its class column
+// may be missing: `labelled` says so.
+Dataset read_table_like(const std::filesystem::path& file, const Columns& columns,
+                        const std::vector<std::string>& classes, bool* labelled);
+
+// Which items are held out: `share` of each class, chosen by the seed; at least one of each class with two or more, and
+// never all of one. Throws DataError, in the name of `source`, where nothing would be.
+std::vector<bool> held_out(const std::vector<std::uint16_t>& labels, std::size_t classes, float share,
+                           std::uint64_t seed, const std::string& source);
+
+}  // namespace bnns::tool

@@ -1,0 +1,45 @@
+// Pictures and rows of numbers into a network, and what it makes of them.
+#include <algorithm>
+
+#include "tools/bnns/model/network.h"
+#include "tools/bnns/model/ranks.h"
+#include "tools/bnns/model/train.h"
+
+namespace bnns::tool {
+
+void load_item(const Dataset& set, std::size_t index, Change change, float* out) {
+  if (!set.is_pictures()) {
+    std::copy_n(set.values.begin() + static_cast<std::ptrdiff_t>(index * set.columns), set.columns, out);
+    return;
+  }
+  const auto rows = static_cast<std::ptrdiff_t>(set.rows), columns = static_cast<std::ptrdiff_t>(set.columns);
+  const auto [dx, dy, mirrored] = change;
+  if (dx != 0 || dy != 0) std::fill(out, out + set.inputs(), 0.0f);
+  const std::ptrdiff_t x0 = std::max(0, dx), x1 = std::min(columns, columns + dx);
+  const std::uint8_t* in = set.image(index);
+  for (std::size_t c = 0; c < set.channels; ++c, in += rows * columns, out += rows * columns) {
+    for (std::ptrdiff_t y = std::max(0, dy); y < std::min(rows, rows + dy); ++y) {
+      const std::uint8_t* const row = in + (y - dy) * columns;
+      for (std::ptrdiff_t x = x0; x < x1; ++x) {
+        const std::ptrdiff_t from = mirrored ? columns - 1 - (x - dx) : x - dx;
+        out[y * columns + x] = static_cast<float>(row[from]) * (1.0f / 255);
+      }
+    }
+  }
+}
+
+std::vector<float> predict_all(Network& model, const Dataset& set, Ranks* ranks) {
+  const std::size_t inputs = set.inputs(), classes = set.classes, rank = ranks != nullptr ? ranks->rank() : 0,
+                    size = ranks != nullptr ? ranks->size() : 1, last = set.count() * (rank + 1) / size;
+  std::vector<float> x(kTestBatch * inputs), probabilities(set.count() * classes);
+  for (std::size_t begin = set.count() * rank / size; begin < last; begin += kTestBatch) {
+    const std::size_t batch = std::min(kTestBatch, last - begin);
+    for (std::size_t i = 0; i < batch; ++i) load_item(set, begin + i, {}, x.data() + i * inputs);
+    model.predict(x.data(), batch, probabilities.data() + begin * classes);
+  }
+  // Zeros but for each rank's own: the sum is exact.
+  if (ranks != nullptr) ranks->all_reduce(Ranks::Reduction::sum, vector(probabilities.size(), probabilities.data()));
+  return probabilities;
+}
+
+}  // namespace bnns::tool
