@@ -113,7 +113,8 @@ TEST(Report, IsAccessible) {
   EXPECT_EQ(occurrences(html, "a 8"), 0u);
   EXPECT_EQ(occurrences(html, "<th>"), 0u);
   EXPECT_EQ(occurrences(html, "<th "), occurrences(html, "<th scope=\""));
-  EXPECT_EQ(occurrences(html, "class=\"scroll\""), occurrences(html, "class=\"scroll\" tabindex=\"0\" role=\"region\""));
+  EXPECT_EQ(occurrences(html, "class=\"scroll\""),
+            occurrences(html, "class=\"scroll\" tabindex=\"0\" role=\"region\""));
   EXPECT_NE(html.find("<th scope=\"row\">1</th><td>1.0000</td><td>80.00 %</td><td>90.00 %</td><td></td>"), html.npos);
   EXPECT_NE(html.find("<td>0.25 s</td>"), html.npos);
   EXPECT_NE(html.find("svg .tick { font-size: 20px; }"), html.npos);

@@ -55,9 +55,11 @@ Source read_pictures(const std::string& file, const ItemKind& kind) {
     if (kind.sized && (set.rows != like.rows || set.columns != like.columns)) {
       wrong_size(file, "pictures are", set, like);
     }
-    if (like.channels != 1) throw DataError(file + ": the network takes pictures in colour, expected PNG or JPEG files");
+    if (like.channels != 1)
+      throw DataError(file + ": the network takes pictures in colour, expected PNG or JPEG files");
     for (const std::uint16_t label : set.labels) {
-      if (label >= like.classes) throw DataError(file + format(": its labels go to %d, the network's classes to %zu", label, like.classes - 1));
+      if (label >= like.classes)
+        throw DataError(file + format(": its labels go to %d, the network's classes to %zu", label, like.classes - 1));
     }
   }
   set.channels = like.channels, set.classes = like.classes;

@@ -62,13 +62,13 @@ void adopt(const WeightsFile& file, const TrainCommand& command, const char* opt
 }
 
 void adopt(const WeightsFile& file, const TrainCommand& command, const char* option, const char* key, float& value,
-           float low, float high) {
+           double low, double high) {
   const char* const text = file.text(key);
-  const float there = text != nullptr ? std::strtof(text, nullptr) : 0.0f;
-  if (!(there >= low && there <= high)) {
-    throw DataError(file.path() + format(": %s is damaged, expected %g to %g", key, static_cast<double>(low),
-                                         static_cast<double>(high)));
+  const double number = text != nullptr ? std::strtod(text, nullptr) : 0;
+  if (!(number >= low && number <= high)) {
+    throw DataError(file.path() + format(": %s is damaged, expected %g to %g", key, low, high));
   }
+  const auto there = static_cast<float>(number);
   if (command.given.count(option) != 0 && number_text(value) != number_text(there)) {
     refuse_option(option, number_text(value), number_text(there), file.path());
   }
@@ -108,7 +108,7 @@ void adopt_run(const WeightsFile& file, TrainCommand& command) {
   o.seed = seed;
   adopt(file, command, "--train-size", "train_size", command.train_size, 10, 1000000);
   adopt(file, command, "--test-size", "test_size", command.test_size, 10, 1000000);
-  adopt(file, command, "--lr", "lr", o.learning_rate, 1e-8f, 10.0f);
+  adopt(file, command, "--lr", "lr", o.learning_rate, 1e-8, 10);
   adopt(file, command, "--schedule", "schedule", o.schedule);
   adopt(file, command, "--augment", "augment", command.augment);
   o.mirror = command.augment == "mirror";
@@ -166,7 +166,8 @@ void check_same_digits(const TrainCommand& command, const DataSplit& data) {
   const WeightsFile file(command.save);
   const char* const there = file.text("data_sha256");
   if (there == nullptr || digest(data) != there) {
-    throw DataError(data.source + ": these are not the " + data.noun + " that the run in " + command.save + " was trained on");
+    throw DataError(data.source + ": these are not the " + data.noun + " that the run in " + command.save +
+                    " was trained on");
   }
 }
 

@@ -96,7 +96,7 @@ void fit_options(TrainCommand& command, const DataSplit& data) {
   if (!data.train.is_pictures()) {
     for (const char* option : {"--shift", "--augment"}) {
       if (given(option) && (o.shift != 0 || o.mirror) && !command.resume) {
-        throw DataError(std::string(option) + " is for pictures, and " + data.source + " is a table");
+        throw DataError(std::string(option) + " is for pictures, and " + command.data + " is a table");
       }
     }
     o.shift = 0;
@@ -186,8 +186,8 @@ void print_result(const TrainCommand& command, const DataSplit& data, const Trai
   }
   if (result.kept_epoch() + 1 != result.epochs.size() || result.epochs.size() < command.options.epochs) {
     if (!result.interrupted) {
-      line(format("stopped    after epoch %zu of %zu; kept are the weights of epoch %zu, the best", result.epochs.size(),
-                  command.options.epochs, result.kept_epoch() + 1));
+      line(format("stopped    after epoch %zu of %zu; kept are the weights of epoch %zu, the best",
+                  result.epochs.size(), command.options.epochs, result.kept_epoch() + 1));
     }
   }
   line("accuracy   " + percent(result.test_accuracy()) + " on held-out " + data.noun + " (" +

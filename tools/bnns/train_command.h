@@ -10,16 +10,16 @@
 namespace bnns::tool {
 
 inline constexpr std::size_t kMaxHidden = 16384, kMaxShards = 65536, kMaxSize = 512;
-inline constexpr float kMinShare = 0.01f, kMaxShare = 0.9f;
+inline constexpr double kMinShare = 0.01, kMaxShare = 0.9;
 
 struct TrainCommand {
   TrainOptions options;
   std::set<std::string> given;  // the options that the user gave, "--batch"
   std::string load, save;       // files of weights; "": none
   bool resume = false;
-  std::string data, target;          // target: the class's column of a CSV file
-  std::string augment = "shift";     // or "none", "mirror": shifts, and mirrored pictures
-  std::size_t size = 0;              // pictures are scaled to it; 0: they are not
+  std::string data, target;       // target: the class's column of a CSV file
+  std::string augment = "shift";  // or "none", "mirror": shifts, and mirrored pictures
+  std::size_t size = 0;           // pictures are scaled to it; 0: they are not
   float test_share = 0.2f;
   std::size_t train_size = 20000, test_size = 4000;
   std::string report = "bnns-report.html";

@@ -97,6 +97,7 @@ def tool():
     print(f"  digits, {4 * epochs} steps: {digests}")
     expect(len(digests) == 1, f"weights of the digits differ: {digests}")
 
+    rows()
     code, _, output = train(2, 1, 1, "--batch", "100")
     expect(code != 0 and "--batch is 100, expected a multiple of 8 = shards" in output, f"a batch of 100: {output}")
     with tempfile.TemporaryDirectory() as folder:
@@ -115,6 +116,21 @@ def tool():
         code, resumed, output = train(2, 1, 16, "--save", file, "--resume")
         expect(code == 0, f"--resume on 2 ranks: {output}")
     expect(resumed == train(4, 1, 16)[1], "a run that was resumed on 2 ranks has other weights")
+
+
+def rows():
+    """A table of the user's own, with patience and a schedule."""
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "table.csv"
+        table.write_text("".join(f"{i % 3 + i % 11 / 20},{i % 7},{'abc'[i % 3]}\n" for i in range(240)), encoding="utf-8")
+        found = {}
+        for ranks in (1, 4):
+            file = Path(folder) / f"{ranks}.safetensors"
+            code, output = launcher.run(ranks, [options.tool, "train", "--data", str(table), "--epochs", "12", "--patience", "3", "--schedule",
+                                                "cosine", "--no-report", "--quiet", "--save", str(file), "--shards", "8"], timeout=600)
+            expect(code == 0 and file.exists(), f"a table on {ranks} ranks: {output}")
+            found[ranks] = file.read_bytes() if file.exists() else ranks
+        expect(found[1] == found[4], "the files of a table on 1 and 4 ranks differ")
 
 
 def mismatches():

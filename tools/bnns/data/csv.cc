@@ -35,7 +35,8 @@ char separator_of(const std::string& text) {
 Csv::Csv(const std::filesystem::path& file) : file_(file.string()) {
   ByteSource source(file);
   constexpr std::size_t kChunk = 1 << 20;
-  for (std::size_t read = kChunk; read == kChunk;) {  // grows with what arrives: a gzip file does not say how long it is
+  for (std::size_t read = kChunk;
+       read == kChunk;) {  // grows with what arrives: a gzip file does not say how long it is
     const std::size_t have = text_.size();
     if (have > kMaxDataBytes) throw DataError(file_ + ": has more than " + std::to_string(kMaxDataBytes) + " bytes");
     text_.resize(have + kChunk);

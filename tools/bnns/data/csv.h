@@ -9,8 +9,8 @@
 
 namespace bnns::tool {
 
-// Fields are parted by commas, semicolons or tabs: the first of tab, semicolon, comma that the first line has outside of
-// quotes. A field in double quotes may hold the separator, line ends and doubled quotes. Blank lines are skipped.
+// Fields are parted by commas, semicolons or tabs: the first of tab, semicolon, comma that the first line has outside
+// of quotes. A field in double quotes may hold the separator, line ends and doubled quotes. Blank lines are skipped.
 class Csv {
  public:
   // Reads the whole file, plain or gzip. Throws DataError.

@@ -18,8 +18,8 @@ struct Dataset {
   std::vector<std::uint8_t> pixels{};   // count() x channels x rows x columns, 0 = paper, 255 = ink
   std::vector<std::uint16_t> labels{};  // each below classes
   std::size_t channels = 1, classes = kClasses;
-  std::vector<float> values{};          // of rows of numbers, count() x columns; there are no pixels then
-  std::vector<std::string> origins{};   // "cat/7.png", "line 12" for each item, or nothing
+  std::vector<float> values{};         // of rows of numbers, count() x columns; there are no pixels then
+  std::vector<std::string> origins{};  // "cat/7.png", "line 12" for each item, or nothing
 
   std::size_t count() const { return labels.size(); }
   bool is_pictures() const { return values.empty(); }

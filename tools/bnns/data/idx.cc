@@ -116,9 +116,7 @@ std::optional<Dataset> read_set(const fs::path& folder, const std::string& set) 
 }
 
 Dataset slice(const Dataset& all, std::size_t begin, std::size_t end) {
-  const auto pixel = [&](std::size_t i) {
-    return all.pixels.begin() + static_cast<std::ptrdiff_t>(i * all.inputs());
-  };
+  const auto pixel = [&](std::size_t i) { return all.pixels.begin() + static_cast<std::ptrdiff_t>(i * all.inputs()); };
   const auto label = [&](std::size_t i) { return all.labels.begin() + static_cast<std::ptrdiff_t>(i); };
   return {all.rows, all.columns, {pixel(begin), pixel(end)}, {label(begin), label(end)}};
 }

@@ -23,8 +23,8 @@ Dataset read_idx_images(const std::filesystem::path& images);
 std::filesystem::path labels_beside(const std::filesystem::path& images);
 
 // Reads a folder: the train and t10k pairs where both are there; of a single pair the last `test_share` is held out.
-// Names are train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-..., each with or without ".gz". A share that was given is
-// refused where both pairs are there. Throws DataError.
+// Names are train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-..., each with or without ".gz". A share that was
+// given is refused where both pairs are there. Throws DataError.
 DataSplit read_idx_folder(const std::filesystem::path& folder, float test_share = 0.2f, bool share_given = false);
 
 }  // namespace bnns::tool

@@ -29,7 +29,8 @@ std::vector<bool> held_out(const std::vector<std::uint16_t>& labels, std::size_t
   for (std::size_t k = 0; k < classes; ++k) {
     std::vector<std::uint32_t>& items = of_class[k];
     if (items.size() < 2) continue;
-    const auto part = static_cast<std::size_t>(std::lround(static_cast<double>(share) * static_cast<double>(items.size())));
+    const auto part =
+        static_cast<std::size_t>(std::lround(static_cast<double>(share) * static_cast<double>(items.size())));
     Prng(seed, kHoldOutStream, k).shuffle(items);
     for (std::size_t i = 0; i < std::clamp<std::size_t>(part, 1, items.size() - 1); ++i) held[items[i]] = true;
   }
@@ -41,6 +42,9 @@ std::vector<bool> held_out(const std::vector<std::uint16_t>& labels, std::size_t
 
 DataSplit read_own_data(const fs::path& path, const DataOptions& options) {
   std::error_code error;
+  if (fs::status(path, error).type() == fs::file_type::not_found) {
+    throw DataError(path.string() + ": no such folder or file");
+  }
   if (fs::is_regular_file(path, error)) {
     refuse_option(options.size != 0, "--size", path, "a folder of pictures");
     return read_table(path, options);

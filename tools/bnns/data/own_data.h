@@ -1,7 +1,7 @@
 // The data that a user names: a folder of IDX files, a folder of pictures, or a table.
 //
-// A folder of pictures has one sub-folder for each class, whose name is the class's; PNG and JPEG files lie in them. Two
-// sub-folders "train" and "test" with such folders in them are the two parts. A table is a CSV file.
+// A folder of pictures has one sub-folder for each class, whose name is the class's; PNG and JPEG files lie in them.
+// Two sub-folders "train" and "test" with such folders in them are the two parts. A table is a CSV file.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@
 namespace bnns::tool {
 
 struct DataOptions {
-  std::uint64_t seed = 1;      // of the choice what is held out
-  float test_share = 0.2f;     // held out of data without a part of its own for that
-  std::size_t size = 0;        // pictures are scaled to size x size pixels; 0: they have one size
-  std::string target;          // a table's column of the class, by name or counted from 1; "": the last
-  bool share_given = false;    // by the user, who is then told where it has no meaning
+  std::uint64_t seed = 1;    // of the choice what is held out
+  float test_share = 0.2f;   // held out of data without a part of its own for that
+  std::size_t size = 0;      // pictures are scaled to size x size pixels; 0: they have one size
+  std::string target;        // a table's column of the class, by name or counted from 1; "": the last
+  bool share_given = false;  // by the user, who is then told where it has no meaning
 };
 
 // Throws DataError.

@@ -101,7 +101,8 @@ PictureKind::Format picture_format(const std::string& file) {
 
 PictureKind picture_kind(const std::string& file) {
   const PictureKind::Format format = picture_format(file);
-  if (format == PictureKind::none) throw DataError(file + ": is neither PNG nor JPEG; expected pictures here, move it away");
+  if (format == PictureKind::none)
+    throw DataError(file + ": is neither PNG nor JPEG; expected pictures here, move it away");
   const PictureKind kind = format == PictureKind::png ? png_kind(file) : jpeg_kind(file);
   check_kind(file, kind);
   return kind;

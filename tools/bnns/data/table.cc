@@ -52,8 +52,8 @@ struct Table {
   }
 };
 
-// A first line is a header where a field besides the class's is not a number, or, with the class alone besides it, where
-// a column of that name is asked for.
+// A first line is a header where a field besides the class's is not a number, or, with the class alone besides it,
+// where a column of that name is asked for.
 bool is_header(const std::vector<std::string>& row, std::size_t target) {
   for (std::size_t k = 0; k < row.size(); ++k) {
     if (k != target && !row[k].empty() && !number_in(row[k])) return true;
@@ -149,7 +149,8 @@ DataSplit read_table(const fs::path& file, const DataOptions& options) {
   if (!csv.next(row)) throw DataError(file.string() + ": is empty, expected a CSV file");
   table.fields = row.size();
   const std::size_t target = find_target(csv, row, options.target);
-  if (row.size() < 2) csv.fail("has one field, expected numbers and a class: fields are parted by commas, semicolons or tabs");
+  if (row.size() < 2)
+    csv.fail("has one field, expected numbers and a class: fields are parted by commas, semicolons or tabs");
   if (row.size() > kMaxColumns) csv.fail(format("has %zu fields, expected at most %zu", row.size(), kMaxColumns));
   DataSplit data;
   if (is_header(row, target)) {

@@ -10,7 +10,7 @@
 namespace bnns::tool {
 
 struct ItemKind {
-  Dataset like;  // no items, but their size
+  Dataset like;         // no items, but their size
   bool sized = false;   // the file says how large the pictures are
   bool scaled = false;  // they are scaled to that size
   std::vector<std::string> classes;

@@ -48,10 +48,11 @@ std::size_t default_epochs(const TrainOptions& o, const DataSplit& data) {
 
 std::string network_name(const TrainOptions& o, const Dataset& set) {
   if (o.model == "mlp") return format("mlp %zu-%zu-%zu", set.inputs(), o.hidden, set.classes);
-  const std::string size = format("%s %zux%zu%s", o.model.c_str(), set.rows, set.columns, set.channels == 1 ? "" : "x3");
+  const std::string size =
+      format("%s %zux%zu%s", o.model.c_str(), set.rows, set.columns, set.channels == 1 ? "" : "x3");
   if (o.model == "cnn") return size + format("-%zu-%zu-%zu", Cnn::kChannels[0], Cnn::kChannels[1], set.classes);
-  return size + format("-%zu-%zu-%zu-%zu", ResNet::kChannels[0], ResNet::kChannels[1], ResNet::kChannels[2],
-                       set.classes);
+  return size +
+         format("-%zu-%zu-%zu-%zu", ResNet::kChannels[0], ResNet::kChannels[1], ResNet::kChannels[2], set.classes);
 }
 
 std::string network_layers(const TrainOptions& o) {
@@ -68,7 +69,9 @@ float learning_rate_at(const TrainOptions& o, std::size_t step, std::size_t step
   const double done = static_cast<double>(step) / static_cast<double>(steps);
   const double part = o.schedule == "linear"   ? 1.0 - done
                       : o.schedule == "cosine" ? 0.5 * (1 + std::cos(std::numbers::pi * done))
-                      : o.schedule == "step"   ? (done < 0.5 ? 1.0 : done < 0.75 ? 0.1 : 0.01)
+                      : o.schedule == "step"   ? (done < 0.5    ? 1.0
+                                                  : done < 0.75 ? 0.1
+                                                                : 0.01)
                                                : 1.0;
   return static_cast<float>(o.learning_rate * part);
 }

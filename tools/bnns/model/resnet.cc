@@ -127,8 +127,8 @@ void ResNet::forward(const float* x, std::size_t batch, bool training) {
     in = b.out.y.data();
   }
   const ConvNorm::Sizes& top = blocks_[kBlocks - 1].second.sizes();
-  check("BNNSPoolingFilterApplyBatch", BNNSPoolingFilterApplyBatch(pooling_.get(), batch, in, top.outputs(),
-                                                                   mean_.y.data(), top.out, nullptr, 0));
+  check("BNNSPoolingFilterApplyBatch",
+        BNNSPoolingFilterApplyBatch(pooling_.get(), batch, in, top.outputs(), mean_.y.data(), top.out, nullptr, 0));
   apply_last(full_, mean_.y.data(), top.out, batch);
 }
 
@@ -159,8 +159,8 @@ void ResNet::backward(const float* x, std::size_t batch) {
   BNNSNDArrayDescriptor dmean = image(1, 1, top.out, mean_.dy.data());
   BNNSNDArrayDescriptor dtop = image(top.columns, top.rows, top.out, last.out.dy.data());
   check("BNNSPoolingFilterApplyBackwardBatch",
-        BNNSPoolingFilterApplyBackwardBatch(pooling_.get(), batch, nullptr, 0, &dtop, top.outputs(), nullptr, 0,
-                                            &dmean, top.out, nullptr, nullptr, 0));
+        BNNSPoolingFilterApplyBackwardBatch(pooling_.get(), batch, nullptr, 0, &dtop, top.outputs(), nullptr, 0, &dmean,
+                                            top.out, nullptr, nullptr, 0));
   for (std::size_t k = kBlocks; k-- > 0;) backward(blocks_[k], k == 0 ? stem_out_ : blocks_[k - 1].out, batch);
   stem_.backward(x, batch, stem_out_.y.data(), stem_out_.dy.data(), nullptr);  // the pictures need no gradient
   gradients_ready(stem_.first(), ConvNorm::kParameters);

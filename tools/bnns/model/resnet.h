@@ -29,7 +29,7 @@ class ResNet final : public Network {
   };
   struct Block {
     ConvNorm first, second, shortcut;
-    bool projected = false;  // by the shortcut's convolution
+    bool projected = false;        // by the shortcut's convolution
     Value middle, sum, side, out;  // after the first convolution, the second, the shortcut, the rectifier
     Filter add;
   };

@@ -135,7 +135,9 @@ void WeightsFile::load(Network& network) const {
     BNNSExtArrayFileInfo(file_.get(), i, &info);
     const std::string name = info.name;
     // PyTorch counts batches beside the moving statistics; nothing depends on them.
-    if (begins_with(name, "optimizer.") || begins_with(name, kBest) || name == kStepLoss || ends_with(name, ".num_batches_tracked")) continue;
+    if (begins_with(name, "optimizer.") || begins_with(name, kBest) || name == kStepLoss ||
+        ends_with(name, ".num_batches_tracked"))
+      continue;
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       throw DataError(path_ + ": " + name + " is no array of the network, expected none but " + known.front() + " to " +
                       known.back());

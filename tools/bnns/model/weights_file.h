@@ -1,7 +1,8 @@
 // Weights in a safetensors file: those of a network, and the state of a run that can go on.
 //
 // A finished run leaves the weights alone, under PyTorch's names: torch.load_state_dict takes the file. One that is not
-// finished also has Adam's moments ("optimizer.*"), the loss of each step and, with patience, the best weights ("best.*").
+// finished also has Adam's moments ("optimizer.*"), the loss of each step and, with patience, the best weights
+// ("best.*").
 #pragma once
 
 #include <bnns/bnns_io.h>
@@ -52,8 +53,8 @@ class WeightsFile {
 // What a run that goes on needs besides the weights and its options. Its steps are those of step_loss.
 struct RunState {
   std::vector<float> step_loss;
-  std::vector<EpochFigures> epochs;  // of whole epochs
-  std::size_t right = 0;             // items of the present epoch that were recognised
+  std::vector<EpochFigures> epochs;      // of whole epochs
+  std::size_t right = 0;                 // items of the present epoch that were recognised
   std::vector<std::vector<float>> best;  // with patience, after an epoch: the network's state in the best one
 };
 

@@ -90,8 +90,7 @@ std::string loss_section(const DataSplit& data, const TrainResult& result) {
   chart.y_ticks = axis_ticks(std::max(low, 1e-7), std::max(high, 2e-7), true);
   chart.series = {raw, smooth};
   return "<section><h2>Loss</h2><p class=\"lead\">Cross-entropy on the " + data.noun +
-         " it trains on, logarithmic axis.</p>\n" +
-         legend_of(chart) + chart_svg(chart) + "</section>\n";
+         " it trains on, logarithmic axis.</p>\n" + legend_of(chart) + chart_svg(chart) + "</section>\n";
 }
 
 std::string accuracy_section(const DataSplit& data, const TrainResult& result) {
@@ -111,15 +110,15 @@ std::string accuracy_section(const DataSplit& data, const TrainResult& result) {
   chart.y_ticks = axis_ticks(std::max(0.0, low - 0.002), 1.0, false);
   chart.percent_y = true;
   chart.series = {train, test};
-  return "<section><h2>Accuracy</h2><p class=\"lead\">Share of " + data.noun +
-         " recognised, epoch by epoch.</p>\n" +
+  return "<section><h2>Accuracy</h2><p class=\"lead\">Share of " + data.noun + " recognised, epoch by epoch.</p>\n" +
          legend_of(chart) + chart_svg(chart) + "</section>\n";
 }
 
 // The learning rate of each step.
 std::string rate_section(const TrainOptions& o, const TrainResult& result) {
   Series rate{"smooth", "", {}, {}};
-  const std::size_t done = result.step_loss.size(), steps = std::max(result.steps, done), points = std::min<std::size_t>(done, 300);
+  const std::size_t done = result.step_loss.size(), steps = std::max(result.steps, done),
+                    points = std::min<std::size_t>(done, 300);
   const double per_epoch = static_cast<double>(done) / static_cast<double>(result.epochs.size());
   for (std::size_t i = 0; i < points; ++i) {
     const std::size_t step = points < 2 ? 0 : (done - 1) * i / (points - 1);
@@ -149,10 +148,11 @@ std::string epochs_section(const TrainResult& r) {
   }
   return "<section><h2>Epochs</h2><p class=\"lead\">The figures of the curves. Bold: the epoch whose weights are kept."
          "</p>\n" +
-         scrollable("Epochs", "<table class=\"epochs\"><thead><tr><th scope=\"col\">Epoch</th><th scope=\"col\">Loss</th>"
-                              "<th scope=\"col\">Training</th><th scope=\"col\">Held out</th>"
-                              "<th scope=\"col\">Time</th></tr></thead><tbody>\n" +
-                                  rows + "</tbody></table>") +
+         scrollable("Epochs",
+                    "<table class=\"epochs\"><thead><tr><th scope=\"col\">Epoch</th><th scope=\"col\">Loss</th>"
+                    "<th scope=\"col\">Training</th><th scope=\"col\">Held out</th>"
+                    "<th scope=\"col\">Time</th></tr></thead><tbody>\n" +
+                        rows + "</tbody></table>") +
          "</section>\n";
 }
 
@@ -175,8 +175,9 @@ std::string confusion_list(const TrainResult& result, const std::vector<std::str
     }
   }
   std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.count > b.count; });
-  std::string html = "<table class=\"epochs\"><thead><tr><th scope=\"col\">Class</th><th scope=\"col\">Read as</th>"
-                     "<th scope=\"col\">Times</th><th scope=\"col\">Class recognised</th></tr></thead><tbody>\n";
+  std::string html =
+      "<table class=\"epochs\"><thead><tr><th scope=\"col\">Class</th><th scope=\"col\">Read as</th>"
+      "<th scope=\"col\">Times</th><th scope=\"col\">Class recognised</th></tr></thead><tbody>\n";
   for (std::size_t i = 0; i < std::min(pairs.size(), kShownConfusions); ++i) {
     const auto [count, t, p] = pairs[i];
     html += "<tr><th scope=\"row\">" + escaped(names[t]) + "</th><td>" + escaped(names[p]) + "</td><td>" +
@@ -218,11 +219,11 @@ std::string confusion_section(const DataSplit& data, const TrainResult& result) 
       }
       const bool right = t == p;
       const double share = static_cast<double>(n) / static_cast<double>(right ? total : worst);
-      html += format("<td style=\"background:rgba(var(--%s-rgb),%.2f)\" title=\"%zu of %zu times, ",
-                     right ? "good" : "bad", right ? 0.1 + 0.45 * share * share : 0.08 + 0.55 * std::sqrt(share), n,
-                     total) +
-              escaped(with_article(names[t]) + " was read as " + with_article(names[p])) + "\">" +
-              std::to_string(n) + "</td>";
+      html +=
+          format("<td style=\"background:rgba(var(--%s-rgb),%.2f)\" title=\"%zu of %zu times, ", right ? "good" : "bad",
+                 right ? 0.1 + 0.45 * share * share : 0.08 + 0.55 * std::sqrt(share), n, total) +
+          escaped(with_article(names[t]) + " was read as " + with_article(names[p])) + "\">" + std::to_string(n) +
+          "</td>";
     }
     html += "<td class=\"recall\">" + recall_text(result.confusion[t], t) + "</td></tr>\n";
   }
@@ -258,7 +259,8 @@ std::string mistake_html(const DataSplit& data, const Mistake& m) {
 std::string mistakes_section(const DataSplit& data, const TrainResult& result) {
   const std::size_t shown = std::min(kShownMistakes, result.mistakes.size());
   std::string html = "<section><h2>Worst mistakes</h2>\n";
-  if (shown == 0) return html + "<p class=\"lead\">None: all held-out " + data.noun + " were recognised.</p></section>\n";
+  if (shown == 0)
+    return html + "<p class=\"lead\">None: all held-out " + data.noun + " were recognised.</p></section>\n";
   html += "<p class=\"lead\">The " + std::to_string(shown) + " of " + grouped(result.mistakes.size()) +
           (result.mistakes.size() == 1 ? " mistake" : " mistakes") +
           " it was surest of: the true class, what the network said, and how sure it was.</p>\n";
@@ -266,10 +268,11 @@ std::string mistakes_section(const DataSplit& data, const TrainResult& result) {
   for (std::size_t i = 0; i < shown; ++i) list += mistake_html(data, result.mistakes[i]);
   if (data.test.is_pictures()) return html + "<div class=\"mistakes\">\n" + list + "</div></section>\n";
   return html +
-         scrollable("Worst mistakes", "<table class=\"epochs\"><thead><tr><th scope=\"col\">Row</th>"
-                                      "<th scope=\"col\">Class</th><th scope=\"col\">Read as</th>"
-                                      "<th scope=\"col\">Sure</th></tr></thead><tbody>\n" +
-                                          list + "</tbody></table>") +
+         scrollable("Worst mistakes",
+                    "<table class=\"epochs\"><thead><tr><th scope=\"col\">Row</th>"
+                    "<th scope=\"col\">Class</th><th scope=\"col\">Read as</th>"
+                    "<th scope=\"col\">Sure</th></tr></thead><tbody>\n" +
+                        list + "</tbody></table>") +
          "</section>\n";
 }
 
@@ -321,16 +324,19 @@ std::string report_html(const TrainOptions& options, const DataSplit& data, cons
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>bnns train: " +
       percent(result.test_accuracy()) + "</title>\n<style>" + kReportStyle + "</style></head>\n<body><main>\n";
-  html += "<header><h1>Classifier of " + data.noun + " trained with OpenBNNS</h1><p>" + network_name(options, data.train) + ", " +
-          escaped(data.source) + "</p></header>\n";
-  html += "<div class=\"figures\">\n" + figure_card(percent(result.test_accuracy()), "held-out accuracy", "main") +
-          figure_card(grouped(wrong) + " of " + grouped(total), "held-out " + data.noun + " misread") +
-          figure_card(format("%.4f", result.train_loss()), "mean loss, epoch " + std::to_string(result.kept_epoch() + 1)) +
-          figure_card(duration(result.seconds), "training time, " + std::to_string(result.threads) +
-                                                    (result.threads == 1 ? " thread" : " threads")) +
-          figure_card(grouped(static_cast<std::uint64_t>(result.digits_per_second)), data.noun + " per second") + "</div>\n";
+  html += "<header><h1>Classifier of " + data.noun + " trained with OpenBNNS</h1><p>" +
+          network_name(options, data.train) + ", " + escaped(data.source) + "</p></header>\n";
+  html +=
+      "<div class=\"figures\">\n" + figure_card(percent(result.test_accuracy()), "held-out accuracy", "main") +
+      figure_card(grouped(wrong) + " of " + grouped(total), "held-out " + data.noun + " misread") +
+      figure_card(format("%.4f", result.train_loss()), "mean loss, epoch " + std::to_string(result.kept_epoch() + 1)) +
+      figure_card(duration(result.seconds),
+                  "training time, " + std::to_string(result.threads) + (result.threads == 1 ? " thread" : " threads")) +
+      figure_card(grouped(static_cast<std::uint64_t>(result.digits_per_second)), data.noun + " per second") +
+      "</div>\n";
   html += "<div class=\"pair\">\n" + loss_section(data, result) + accuracy_section(data, result) + "</div>\n";
-  html += "<div class=\"pair\">\n" + confusion_section(data, result) + facts_section(options, data, result) + "</div>\n";
+  html +=
+      "<div class=\"pair\">\n" + confusion_section(data, result) + facts_section(options, data, result) + "</div>\n";
   html += mistakes_section(data, result);
   html += "<div class=\"pair\">\n" + rate_section(options, result) + epochs_section(result) + "</div>\n";
   return html + "</main></body></html>\n";

@@ -1,0 +1,150 @@
+"""What is wrong with a user's pictures, tables and options for them: one line each that names the place and what to change."""
+import json
+import os
+import pathlib
+import struct
+import tempfile
+
+from tool_files import header, png, refused, run
+
+GOOD = png(bytes(range(64)) , 8, 8)
+
+
+def main(root):
+    def train(*options):
+        return ("train", "--no-report", "--epochs", "1", "--data", *options)
+
+    def folder(name, **classes):
+        for kind, files in classes.items():
+            (root / name / kind).mkdir(parents=True)
+            for i, content in enumerate(files):
+                (root / name / kind / f"{i}.png").write_bytes(content)
+        return root / name
+
+    def table(name, text):
+        (root / name).write_bytes(text.encode() if isinstance(text, str) else text)
+        return root / name
+
+    pictures(root, train, folder)
+    rows = "".join(f"{i},{i % 3 + 1},{'abc'[i % 3]}\n" for i in range(30))
+    tables(root, train, table, rows)
+    options(root, train, table("good.csv", rows))
+
+
+def pictures(root, train, folder):
+    refused("/b: holds no pictures: add PNG or JPEG files, or remove this class folder", *train(folder("empty", a=[GOOD], b=[])))
+    refused("holds 1 class folder, expected two or more", *train(folder("single", a=[GOOD, GOOD])))
+    text = folder("text", a=[GOOD], b=[GOOD, b"no picture"])
+    refused("/b/1.png: is neither PNG nor JPEG; expected pictures here, move it away", *train(text))
+    deep = folder("deep", a=[GOOD], b=[GOOD])
+    (deep / "b" / "more").mkdir()
+    refused("/b/more: is a folder, expected PNG or JPEG files in each class folder", *train(deep))
+    pipe = folder("pipe", a=[GOOD], b=[GOOD])
+    os.mkfifo(pipe / "b" / "pipe.png")
+    refused("/b/pipe.png: is no regular file", *train(pipe))
+    jpeg = root / "jpeg.jpg"
+    jpeg.write_bytes(b"\xff\xd8\xff\xe0\0\x10JFIF\0")
+    (folder("jpeg", a=[GOOD], b=[GOOD]) / "b" / "x.jpg").write_bytes(jpeg.read_bytes())
+    refused("/b/x.jpg: is ", *train(root / "jpeg"))  # no good JPEG file; or a JPEG file, and there is no libjpeg
+    probe = folder("probe", a=[GOOD, GOOD], b=[GOOD, GOOD])
+    if "built without libpng" in run("train", "--no-report", "--epochs", "1", "--data", probe, code=None).stderr:
+        print("PNG is not checked")
+        return
+    wide = png(bytes(80), 8, 10)
+    refused("/b/0.png: is of 8 x 10 pixels, 0.png of 8 x 8: --size N scales all pictures to N x N", *train(folder("sizes", a=[GOOD], b=[wide])))
+    run(*train(folder("scaled", a=[GOOD, wide], b=[wide, GOOD]), "--size", "8"))
+    refused("/b/1.png: is no good PNG file: ", *train(folder("cut", a=[GOOD], b=[GOOD, GOOD[:60]])))
+    huge = png(b"\0", 1, 1, claimed=(900000, 900000))
+    refused("/a/0.png: is of 900000 x 900000 pixels, expected at most 4096 x 4096", *train(folder("huge", a=[huge], b=[GOOD]), "--size", "8"))
+    refused("every class has one example, expected two or more", *train(folder("lonely", a=[GOOD], b=[GOOD])))
+    tiny = png(bytes(9), 3, 3)
+    refused("too small for the resnet", *train(folder("tiny", a=[tiny] * 3, b=[tiny] * 3), "--model", "resnet"))
+    parts = folder("parts/train", a=[GOOD], b=[GOOD]).parent
+    folder("parts/test", a=[GOOD], c=[GOOD])
+    refused("/test: has other class folders than train beside it", *train(parts))
+    refused("leave out --test-share", *train(parts, "--test-share", "0.3"))
+    refused("--target is for a CSV file", *train(probe, "--target", "x"))
+    # Names that would move the cursor, and a network of other classes.
+    weights = root / "probe.safetensors"
+    run(*train(folder("odd", **{"a\x1b[2J": [GOOD] * 3, "b": [GOOD] * 3}), "--save", weights))
+    assert "\x1b" not in run("predict", weights, probe / "a" / "0.png").stdout
+    refused("class 0 is a?[2J, expected a as in", *train(probe, "--load", weights))
+    refused("has 2 classes, expected 3 as in", *train(folder("three", a=[GOOD] * 2, b=[GOOD] * 2, c=[GOOD] * 2), "--load", weights))
+    refused("wide.png: is of 8 x 10 pixels, expected 8 x 8", "predict", weights, write(root / "wide.png", wide))
+    damaged(weights, probe / "a" / "0.png")
+
+
+def write(file, content):
+    file.write_bytes(content)
+    return file
+
+
+def damaged(weights, picture):
+    """Metadata that does not fit the arrays."""
+    content = weights.read_bytes()
+    length = struct.unpack("<Q", content[:8])[0]
+    for key, value, expected in (("classes", "[1,2]", "classes is damaged"), ("classes", "[\"a\"]", "classes has 1 names, expected 2"),
+                                 ("classes", "[" * 10000, "classes is damaged"), ("scale_mean", "[0.5]", "the table's columns is damaged"),
+                                 ("scale_mean", "[\"x\"]", "scale_mean is damaged"), ("rows", "x", "rows is x")):
+        head = header(weights)
+        head["__metadata__"].update({key: value, "target_at": "0"})
+        text = json.dumps(head).encode()
+        refused(expected, "predict", write(weights.with_name("damaged"), struct.pack("<Q", len(text)) + text + content[8 + length:]), picture)
+
+
+def tables(root, train, table, rows):
+    refused(":7: has 2 fields, expected 3 as in the lines before", *train(table("fields.csv", rows[:36] + "1,a\n")))
+    refused(":3: column 2 is x7, expected a number: change it, or remove the column", *train(table("letter.csv", "1,2,a\n3,4,b\n5,x7,a\n")))
+    refused(":3: column 2 (high) is empty, expected a number: change it, or remove the row", *train(table("missing.csv", "wide,high,kind\n3,4,b\n5,,a\n")))
+    refused(":2: column 1 is inf, expected a number", *train(table("inf.csv", "1,2,a\ninf,4,b\n")))
+    refused(":2: column 1 is 1e99, expected a number", *train(table("large.csv", "1,2,a\n1e99,4,b\n")))
+    refused(":2: column 3 is empty, expected a class", *train(table("class.csv", "1,2,a\n3,4,\n")))
+    refused("column 3 has one class only (a), expected two or more", *train(table("one.csv", "1,2,a\n3,4,a\n")))
+    refused("column 2 has 40 different values in 40 rows: bnns train learns classes, not measured numbers",
+            *train(table("price.csv", "".join(f"{i},{i * 1.5}\n" for i in range(40)))))
+    refused("column 2 has more than 1000 different values", *train(table("many.csv", "".join(f"{i},{i // 2}\n" for i in range(3000)))))
+    refused("is empty, expected a CSV file", *train(table("nothing.csv", "")))
+    refused("is empty, expected a CSV file", *train(table("blank.csv", "\n \n")))
+    refused("has no rows below its header", *train(table("header.csv", "wide,kind\n")))
+    refused(":1: has one field, expected numbers and a class", *train(table("narrow.csv", "7\n8\n")))
+    refused(":2: a field begins with a quote that never ends", *train(table("quote.csv", "1,2,a\n3,4,\"b\n5,6,a\n")))
+    refused(":1: a letter follows the quotes of a field", *train(table("after.csv", "1,2,\"a\"x\n")))
+    refused(":4: has 1 field, expected 3", *train(table("lines.csv", "1,2,\"a\nb\"\n3,4,c\n5\n")))
+    refused(":1: --target kind is no column, expected one of 0, 1, a, or a number from 1 to 3", *train(table("target.csv", rows), "--target", "kind"))
+    refused("--target 4 is no column", *train(root / "target.csv", "--target", "4"))
+    refused("is empty, expected a CSV file", *train(table("zero.csv.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0")))
+    for name, content in (("binary.csv", bytes(range(256)) * 40), ("commas.csv", b"," * 5000), ("quotes.csv", b"\"" * 5001), ("nul.csv", b"1,2,a\n\0,3,b\n")):
+        refused("", *train(table(name, content)))
+
+
+def options(root, train, table):
+    weights = root / "table.safetensors"
+    run(*train(table, "--save", weights))
+    refused("--model cnn is for pictures, expected mlp for rows of numbers", *train(table, "--model", "cnn"))
+    refused("--augment is for pictures", *train(table, "--augment", "mirror"))
+    refused("--shift is for pictures", *train(table, "--shift", "1"))
+    refused("--size is for a folder of pictures", *train(table, "--size", "8"))
+    refused("--augment none excludes --shift", *train(table, "--augment", "none", "--shift", "1"))
+    refused("--target is empty", *train(table, "--target", ""))
+    for option, value in (("--test-share", "0.2"), ("--size", "8"), ("--target", "x")):
+        refused(f"{option} is for --data", "train", option, value)
+    refused("--schedule: quadratic is not linear or constant or step or cosine", "train", "--schedule", "quadratic")
+    refused("--test-share: 1 is not in the range", *train(table, "--test-share", "1"))
+    refused("absent.csv: no such folder or file", *train(root / "absent.csv"))
+
+    def predict(name, text):
+        (root / name).write_text(text, encoding="utf-8")
+        return "predict", weights, root / name
+    refused(":1: has 4 fields, expected 2, or 3 with the class", *predict("p.csv", "1,2,3,4\n"))
+    refused(":2: d is no class of the network", *predict("p.csv", "1,2,a\n3,4,d\n"))
+    refused(":2: column 1 is x, expected a number", *predict("p.csv", "1,2\nx,3\n"))
+    refused("has no rows below its header", *predict("p.csv", "a,b\n"))
+    refused("is a folder, expected CSV files", "predict", weights, root)
+    named = root / "named.csv"
+    named.write_text("wide,high,kind\n" + table.read_text(encoding="utf-8"), encoding="utf-8")
+    run(*train(named, "--save", weights))
+    refused(":1: column 1 (high) is not wide, expected the columns of the training", *predict("p.csv", "high,wide\n1,2\n"))
+
+
+with tempfile.TemporaryDirectory() as temporary:
+    main(pathlib.Path(temporary))
