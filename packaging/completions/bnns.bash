@@ -9,8 +9,10 @@ _bnns() {
     return
   fi
   case $previous in
-    --model) mapfile -t COMPREPLY < <(compgen -W "cnn mlp" -- "$current"); return ;;
-    --data) mapfile -t COMPREPLY < <(compgen -d -- "$current"); return ;;
+    --model) mapfile -t COMPREPLY < <(compgen -W "cnn mlp resnet" -- "$current"); return ;;
+    --schedule) mapfile -t COMPREPLY < <(compgen -W "linear constant step cosine" -- "$current"); return ;;
+    --augment) mapfile -t COMPREPLY < <(compgen -W "none shift mirror" -- "$current"); return ;;
+    --data) mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
   esac
   if [[ $current == -* ]]; then
     local options
