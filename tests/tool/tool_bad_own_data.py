@@ -29,6 +29,7 @@ def main(root):
     rows = "".join(f"{i},{i % 3 + 1},{'abc'[i % 3]}\n" for i in range(30))
     tables(root, train, table, rows)
     options(root, train, table("good.csv", rows))
+    texts(root, train, table)
 
 
 def pictures(root, train, folder):
@@ -115,6 +116,24 @@ def tables(root, train, table, rows):
     refused("is empty, expected a CSV file", *train(table("zero.csv.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0")))
     for name, content in (("binary.csv", bytes(range(256)) * 40), ("commas.csv", b"," * 5000), ("quotes.csv", b"\"" * 5001), ("nul.csv", b"1,2,a\n\0,3,b\n")):
         refused("", *train(table(name, content)))
+
+
+def texts(root, train, table):
+    refused("byte 5 is not UTF-8, expected a text", *train(table("latin.txt", b"abcd\xe4f" * 100)))
+    refused("has 100 characters, 2 different, expected two or more and 65 in each part", *train(table("short.txt", "ab" * 50)))
+    refused("1 different", *train(table("same.txt", "a" * 5000)))
+    refused("has more than 256 different characters", *train(table("many.txt", "".join(chr(0x4e00 + i) for i in range(300)))))
+    text = table("good.txt", "abc \n" * 200)
+    weights = root / "text.safetensors"
+    run(*train(text, "--save", weights, "--generate", "5"))
+    refused("good.txt:1: has one field, expected numbers and a class", *train(text, "--model", "mlp"))
+    refused("--shift is for pictures", *train(text, "--shift", "1"))
+    refused("--target is for a CSV file", *train(text, "--target", "2"))
+    refused("--model lstm is for text, expected --data FILE.txt", "train", "--model", "lstm")
+    refused("--generate is for --model lstm", "train", "--generate", "5")
+    refused(":2: the character d was not in the text of the training", "predict", weights, table("new.txt", "a\nd"))
+    refused("is empty, expected a text", "predict", weights, table("none.txt", ""))
+    refused("is no lstm, expected one for --generate", "predict", root / "table.safetensors", text, "--generate", "5")
 
 
 def options(root, train, table):

@@ -44,7 +44,7 @@ def unknown_words():
     one_line(run("train", "--seed", "-1", code=2).stderr, "--seed: -1 is not in the range 0 to")
     one_line(run("train", "--quiet=1", code=2).stderr, "--quiet takes no value")
     one_line(run("train", "now", code=2).stderr, "now was not expected")
-    one_line(run("train", "--model", "rnn", code=2).stderr, "--model: rnn is not cnn or mlp or resnet")
+    one_line(run("train", "--model", "rnn", code=2).stderr, "--model: rnn is not cnn or mlp or resnet or lstm")
     one_line(run("--frobnicate", code=2).stderr, "--frobnicate is not an option of bnns (see bnns --help)")
     one_line(run("predikt", code=2).stderr, "predikt is not a command", "did you mean predict?")
     one_line(run("train", "--data", "", code=2).stderr, "--data is empty", "a folder")

@@ -1,4 +1,4 @@
-"""bnns train on a user's own data: folders of PNG files and CSV files are learned, class names reach predict, the report and the
+"""bnns train on a user's own data: folders of PNG files, CSV files and texts are learned, class names reach predict, the report and the
 file, a run with schedule, patience and mirrored pictures resumes to the same bytes, any number of threads gives the same weights."""
 import json
 import math
@@ -134,6 +134,61 @@ def tables(root):
     assert figures("--data", numbers, "--no-report", "--epochs", "1")["classes"] == ["-1", "2", "10"]
 
 
+def write_text(file, lines=300, seed=1):
+    words = ["the", "quick", "brown", "fox", "jumps", "over", "häßliche", "dog", "and", "sleeps", "under", "blue", "sky"]
+    generator = random.Random(seed)
+    text = "\n".join(" ".join(generator.choice(words) for _ in range(9)) + "." for _ in range(lines))
+    file.write_text(text, encoding="utf-8")
+    return text
+
+
+def texts(root):
+    """The next character: words are learned, what is written is made of them; saved, loaded and resumed as other networks."""
+    file, weights, report = root / "words.txt", root / "text.safetensors", root / "text.html"
+    text = write_text(file)
+    options = ["--data", file, "--batch", "16", "--epochs", "24", "--lr", "0.005", "--hidden", "64"]
+    got = figures(*options, "--save", weights, "--generate", "300", "--report", report)
+    print(f"text: {got['test_accuracy']:.3f} of the next characters after {got['seconds']:.1f} s: {got['generated'][:60]!r}")
+    # Where a word begins, one of 13 has to be guessed: about four in five characters can be known.
+    assert got["model"] == "lstm" and got["test_accuracy"] >= 0.7, got["test_accuracy"]
+    assert len(got["generated"]) == 300 and {"space", "newline", "ä", "ß"} < set(got["classes"])
+    made = got["generated"].replace("\n", " ").replace(".", "").split(" ")[1:-1]
+    known = sum(word in text for word in made) / len(made)
+    assert known >= 0.7, f"{known:.2f} of the words are words: {made}"
+    assert "Classifier of characters" in report.read_text(encoding="utf-8")
+    assert set(header(weights)) - {"__metadata__"} == {"lstm.weight_ih_l0", "lstm.weight_hh_l0", "lstm.bias_ih_l0", "lstm.bias_hh_l0",
+                                                       "fc.weight", "fc.bias"}
+    assert header(weights)["lstm.weight_hh_l0"]["shape"] == [256, 64]
+    write_text(root / "other.txt", lines=40, seed=2)
+    said = json.loads(run("predict", weights, root / "other.txt", "--generate", "50", "--json").stdout)
+    assert said["accuracy"] >= 0.7 and len(said["texts"][0]["generated"]) == 50, said
+    assert json.loads(run("predict", weights, root / "other.txt", "--generate", "50", "--json", "--threads", "1").stdout) == said
+    (root / "start.txt").write_text("the q", encoding="utf-8")
+    shown = run("predict", weights, root / "start.txt", "--generate", "10").stdout
+    assert "5 characters" in shown and "\nuick" in shown and "accuracy" not in shown, shown
+    # Resumed, on other numbers of threads: the same bytes.
+    whole, part = root / "whole-text", root / "part-text"
+    common = ["train", *options, "--schedule", "cosine", "--patience", "23", "--generate", "40", "--no-report", "--json"]
+    expected = json.loads(run(*common, "--save", whole, "--threads", "1").stdout)
+    ended([*common, "--save", part, "--threads", "2"], "epoch  2/24")
+    resumed_run = json.loads(run("train", "--save", part, "--resume", "--generate", "40", "--no-report", "--json", "--threads", "3").stdout)
+    assert part.read_bytes() == whole.read_bytes() and resumed_run["generated"] == expected["generated"]
+    # The second bias of a PyTorch file counts: moved there from the first, the network is the same.
+    shift_bias(whole, part)
+    first, second = (json.loads(run("predict", each, root / "other.txt", "--generate", "80", "--json").stdout) for each in (whole, part))
+    assert first["texts"] == second["texts"] and first["accuracy"] == second["accuracy"]
+
+
+def shift_bias(source, target):
+    content = bytearray(source.read_bytes())
+    start = 8 + int.from_bytes(content[:8], "little")
+    places = [header(source)[name]["data_offsets"] for name in ("lstm.bias_ih_l0", "lstm.bias_hh_l0")]
+    (a, b), (c, d) = [(start + begin, start + end) for begin, end in places]
+    assert content[c:d] == bytes(d - c) != content[a:b]
+    content[c:d], content[a:b] = content[a:b], bytes(b - a)
+    target.write_bytes(content)
+
+
 def ended(command, line):
     process = subprocess.Popen([TOOL, *map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while line not in (seen := process.stderr.readline()):
@@ -198,6 +253,7 @@ def choices(data):
 with tempfile.TemporaryDirectory() as temporary:
     folder = pathlib.Path(temporary)
     tables(folder)
+    texts(folder)
     write_pictures(folder / "probe", count=2)
     probed = subprocess.run([TOOL, "train", "--data", str(folder / "probe"), "--epochs", "1", "--no-report"], capture_output=True, text=True, check=False)
     if "built without libpng" in probed.stderr:

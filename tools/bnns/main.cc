@@ -43,7 +43,8 @@ Options train_options(TrainCommand& c, const std::string& epochs) {
   Options all("train", "Train a classifier of digits, pictures or tables and write a report", "[OPTIONS]",
               "Without --data the digits are drawn by the tool itself. PATH is a folder with a sub-folder of PNG or\n"
               "JPEG files for each class, or with train and test, which have such sub-folders; a CSV file of numbers\n"
-              "with a class in each row; or a folder of IDX files (train-images-idx3-ubyte, train-labels-idx1-ubyte,\n"
+              "with a class in each row; a text (.txt), whose next characters an lstm learns; or a folder of IDX files "
+              "(train-images-idx3-ubyte, train-labels-idx1-ubyte,\n"
               "and t10k-..., each plain or .gz). Where there is nothing to test on, a part is held out. Schedules:\n"
               "linear falls to 0, cosine too, step is a tenth after half of the run and a hundredth after 3/4.\n"
               "Ctrl-C ends the training and reports what there is; with --save the run can be resumed, and ends with\n"
@@ -51,11 +52,11 @@ Options train_options(TrainCommand& c, const std::string& epochs) {
               "ranks share each batch, and any number of them ends with the same weights.\n"
               "Exit codes: 0 done, 1 the run failed or its output was lost, 2 the options or the data are wrong,\n"
               "130 Ctrl-C.");
-  all.choice("--model", o.model, "cnn (two convolutions), resnet (three residual blocks) or mlp (one hidden layer)",
-             {"cnn", "mlp", "resnet"});
+  all.choice("--model", o.model, "cnn, resnet (pictures), mlp (one hidden layer), lstm (text)",
+             {"cnn", "mlp", "resnet", "lstm"});
   all.number("--epochs", o.epochs, "Passes over the training part", 1, 10000, epochs.c_str());
   all.number("--batch", o.batch, "Examples per step", 1, 16384);
-  all.number("--hidden", o.hidden, "Width of the hidden layer (mlp)", 1, kMaxHidden);
+  all.number("--hidden", o.hidden, "Width of the hidden layer (mlp, lstm)", 1, kMaxHidden);
   all.number("--lr", o.learning_rate, "Adam's learning rate at the start", 1e-8, 10);
   all.choice("--schedule", o.schedule, "What becomes of it: linear, constant, step or cosine",
              {"linear", "constant", "step", "cosine"});
@@ -67,10 +68,11 @@ Options train_options(TrainCommand& c, const std::string& epochs) {
   all.number("--seed", o.seed, "Same seed, same data, order and weights", 0, SIZE_MAX);
   all.number("--threads", o.threads, "Changes the time, not the result; 0 = all there are", 0, 256);
   all.number("--shards", o.shards, "Parts of a batch, for mpirun; a power of two", 1, kMaxShards, "8 under mpirun");
-  all.text("--data", "PATH", c.data, "Folder or CSV file to use instead of drawn digits");
+  all.text("--data", "PATH", c.data, "Folder, CSV file or text to use instead of drawn digits");
   all.number("--test-share", c.test_share, "Part to hold out of data without a part for tests", kMinShare, kMaxShare);
   all.number("--size", c.size, "Scale pictures to N x N pixels", 4, kMaxSize, "all must have one size");
   all.text("--target", "COLUMN", c.target, "Column of the class, a name or a number from 1");
+  all.number("--generate", o.generate, "Write N characters at the end (lstm)", 1, 100000, "none");
   all.number("--train-size", c.train_size, "Drawn digits to train on", 10, 1000000);
   all.number("--test-size", c.test_size, "Drawn digits to hold out", 10, 1000000);
   all.text("--save", "FILE", c.save, "Where the weights go, after every epoch and at the end");
@@ -88,13 +90,15 @@ Options train_options(TrainCommand& c, const std::string& epochs) {
 }
 
 Options predict_options(PredictCommand& c) {
-  Options all("predict", "Say which class pictures or rows of a table have", "[OPTIONS] WEIGHTS FILES...",
+  Options all("predict", "Say which class pictures or rows have, or go on with a text", "[OPTIONS] WEIGHTS FILES...",
               "Prints the three most likely classes of each one with their probabilities and, where the labels\n"
               "of an IDX file lie beside it or a CSV file has a column of classes, the accuracy. Pictures have the\n"
               "size that the network was trained on, or are scaled as the training's were. Digits are light on dark.\n"
               "Exit codes as of bnns train.");
   all.word("WEIGHTS", c.weights, "The file of bnns train --save, or a PyTorch file with the same names");
-  all.words("FILES", c.files, "PNG and JPEG files, files of IDX pictures (plain or .gz), CSV files");
+  all.words("FILES", c.files, "PNG and JPEG files, files of IDX pictures (plain or .gz), CSV files, texts");
+  all.number("--generate", c.generate, "Go on with each text for N characters", 1, 100000, "none");
+  all.number("--seed", c.seed, "Same seed, same characters", 0, SIZE_MAX);
   all.flag("--invert", c.invert, "Exchange light and dark");
   all.number("--threads", c.threads, "Changes the time, not the result; 0 = all there are", 0, 256);
   all.flag("--json", c.json, "Print one JSON object");

@@ -10,7 +10,6 @@
 #include "tools/bnns/data/own_data.h"
 #include "tools/bnns/data/picture.h"
 #include "tools/bnns/model/cnn.h"
-#include "tools/bnns/model/item_texts.h"
 #include "tools/bnns/model/train.h"
 #include "tools/bnns/model/weights_file.h"
 #include "tools/bnns/progress.h"
@@ -170,8 +169,10 @@ int run_predict(const PredictCommand& command) {
   TrainOptions options;
   options.model = file.model();
   options.threads = command.threads;
-  if (options.model == "mlp") options.hidden = file.hidden();
+  if (options.model == "mlp" || options.model == "lstm") options.hidden = file.hidden();
   ItemKind kind = read_item_kind(file);
+  if (options.model == "lstm") return predict_texts(command, options, file, kind);
+  if (command.generate != 0) throw DataError(command.weights + ": is no lstm, expected one for --generate");
   const std::vector<Source> sources = read_sources(command, kind);
   const std::vector<std::string>& names = kind.classes;
   const Dataset& first = sources.front().set;

@@ -80,13 +80,13 @@ void adopt_model(const WeightsFile& file, TrainCommand& command) {
   const std::string model = file.model();
   if (command.given.count("--model") != 0 && o.model != model) refuse_option("--model", o.model, model, file.path());
   o.model = model;
-  if (model != "mlp") return;
+  if (model != "mlp" && model != "lstm") return;
   const std::size_t hidden = file.hidden();
   if (command.given.count("--hidden") != 0 && o.hidden != hidden) {
     refuse_option("--hidden", std::to_string(o.hidden), std::to_string(hidden), file.path());
   }
   if (hidden < 1 || hidden > kMaxHidden) {
-    throw DataError(file.path() + format(": fc1.weight has %zu rows, expected 1 to %zu", hidden, kMaxHidden));
+    throw DataError(file.path() + format(": the hidden layer has %zu units, expected 1 to %zu", hidden, kMaxHidden));
   }
   o.hidden = hidden;
 }

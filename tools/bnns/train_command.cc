@@ -31,7 +31,7 @@ constexpr int kInterrupted = 130;  // 128 + SIGINT, as a shell says it
 DataSplit load_data(const TrainCommand& command) {
   const std::uint64_t seed = command.options.seed;
   if (!command.data.empty()) {
-    return read_own_data(command.data, {seed, command.test_share, command.size, command.target,
+    return read_own_data(command.data, {seed, command.test_share, command.size, command.text, command.target,
                                         command.given.count("--test-share") != 0});
   }
   const std::size_t threads = command.options.threads != 0 ? command.options.threads : BNNSExtGetNumThreads();
@@ -96,14 +96,19 @@ void fit_options(TrainCommand& command, const DataSplit& data) {
   if (!data.train.is_pictures()) {
     for (const char* option : {"--shift", "--augment"}) {
       if (given(option) && (o.shift != 0 || o.mirror) && !command.resume) {
-        throw DataError(std::string(option) + " is for pictures, and " + command.data + " is a table");
+        throw DataError(std::string(option) + " is for pictures, and " + command.data + " holds none");
       }
     }
     o.shift = 0;
     command.augment = "none";
-    if (!given("--model") && command.load.empty() && !command.resume) o.model = "mlp";
+    if (!given("--model") && command.load.empty() && !command.resume) {
+      o.model = command.text ? "lstm" : "mlp";
+    }
   }
-  if (o.model != "mlp" && given("--hidden")) throw DataError("--hidden is for --model mlp (see bnns train --help)");
+  if (o.model != "mlp" && o.model != "lstm" && given("--hidden")) {
+    throw DataError("--hidden is for --model mlp and lstm (see bnns train --help)");
+  }
+  if (!data.train.is_text() && given("--generate")) throw DataError("--generate is for --model lstm");
   if (o.epochs == 0) o.epochs = default_epochs(o, data);
   check_items(o, data.train);
 }
@@ -135,9 +140,10 @@ std::string json_text(const TrainCommand& command, const DataSplit& data, const 
   if (command.options.shards != 0) out["ranks"] = result.ranks, out["shards"] = command.options.shards;
   out["weights_sha256"] = result.weights_sha256;
   out["digits_per_second"] = result.digits_per_second;
-  out["train_digits"] = data.train.count();
-  out["test_digits"] = data.test.count();
+  out["train_digits"] = data.train.labels.size();
+  out["test_digits"] = data.test.labels.size();
   out["classes"] = data.classes;
+  if (!result.generated.empty()) out["generated"] = text_of(result.generated, data.classes);
   out["seed"] = command.options.seed;
   out["isa"] = BNNSExtGetISA();
   out["version"] = BNNSExtVersion();
@@ -178,7 +184,7 @@ void check_batches(const TrainOptions& options, const DataSplit& data) {
 // The figures, and where the report is.
 void print_result(const TrainCommand& command, const DataSplit& data, const TrainResult& result, bool reported) {
   std::FILE* stream = command.json ? stderr : stdout;
-  const std::size_t columns = terminal_columns(stream), total = data.test.count();
+  const std::size_t columns = terminal_columns(stream), total = data.test.labels.size();
   const auto line = [&](const std::string& text) { put(stream, wrapped(text, columns, kNoteIndent) + "\n"); };
   if (result.interrupted) {
     line(format("stopped    by Ctrl-C in epoch %zu of %zu: these are the figures so far", result.epochs.size(),
@@ -202,6 +208,7 @@ void print_result(const TrainCommand& command, const DataSplit& data, const Trai
     if (result.interrupted) line("           bnns train --save FILE --resume goes on from there");
   }
   if (reported) file_line("report     ", command.report);
+  if (!result.generated.empty()) put(stream, "\n" + text_of(result.generated, data.classes) + "\n");
 }
 
 }  // namespace
@@ -214,6 +221,8 @@ int run_train(TrainCommand command) {
   const std::unique_ptr<Ranks> ranks = gather_ranks(options);
   const bool reports = ranks == nullptr || ranks->rank() == 0;
   Progress progress(command.json ? stderr : stdout, command.quiet || !reports);
+  const bool said = command.given.count("--model") != 0 || command.resume || !command.load.empty();
+  command.text = said ? options.model == "lstm" : std::filesystem::path(command.data).extension() == ".txt";
   const DataSplit data = load_data(command);
   fit_options(command, data);
   if (ranks != nullptr) check_batches(options, data);
@@ -221,8 +230,8 @@ int run_train(TrainCommand command) {
   if (!command.load.empty()) check_same_classes(command, data);
   TrainFiles files{command.load, command.save, command.resume, {}};
   check_start(options, files, data.train);
-  progress.note("data       " + data.source + ": " + grouped(data.train.count()) + " to train on, " +
-                grouped(data.test.count()) + " held out");
+  progress.note("data       " + data.source + ": " + grouped(data.train.labels.size()) + " to train on, " +
+                grouped(data.test.labels.size()) + " held out");
   const std::size_t threads = options.threads != 0 ? options.threads : BNNSExtGetNumThreads();
   progress.note(format("network    %s, Adam, batch %zu; %zu thread%s, %s", network_name(options, data.train).c_str(),
                        options.batch, threads, threads == 1 ? "" : "s", BNNSExtGetISA()));

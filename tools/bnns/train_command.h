@@ -18,6 +18,7 @@ struct TrainCommand {
   std::string load, save;       // files of weights; "": none
   bool resume = false;
   std::string data, target;       // target: the class's column of a CSV file
+  bool text = false;              // the file of --data is a text
   std::string augment = "shift";  // or "none", "mirror": shifts, and mirrored pictures
   std::size_t size = 0;           // pictures are scaled to it; 0: they are not
   float test_share = 0.2f;

@@ -1,4 +1,5 @@
-// Labelled items in memory: pictures, as the digit generator makes them and files hold them, or rows of numbers.
+// Labelled items in memory: pictures, as the digit generator makes them and files hold them, rows of numbers, or
+// windows of a text.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +22,12 @@ struct Dataset {
   std::vector<float> values{};         // of rows of numbers, count() x columns; there are no pixels then
   std::vector<std::string> origins{};  // "cat/7.png", "line 12" for each item, or nothing
 
-  std::size_t count() const { return labels.size(); }
-  bool is_pictures() const { return values.empty(); }
+  std::size_t steps = 1;  // labels of an item: of a text, the next character at each place of a window. Its pixels are
+                          // the numbers of its characters.
+
+  std::size_t count() const { return labels.size() / steps; }
+  bool is_text() const { return steps > 1; }
+  bool is_pictures() const { return values.empty() && !is_text(); }
   std::size_t inputs() const { return channels * rows * columns; }
   const std::uint8_t* image(std::size_t i) const { return pixels.data() + i * inputs(); }
 };
@@ -41,7 +46,7 @@ struct DataSplit {
   Dataset train{}, test{};
   std::string source{};                // one line for people: where the items come from
   std::vector<std::string> classes{};  // their names
-  std::string noun = "digits";         // what an item is, for people: "digits", "pictures", "rows"
+  std::string noun = "digits";         // what an item is, for people: "digits", "pictures", "rows", "characters"
   Columns columns{};                   // of a table
 };
 

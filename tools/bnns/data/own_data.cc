@@ -47,7 +47,8 @@ DataSplit read_own_data(const fs::path& path, const DataOptions& options) {
   }
   if (fs::is_regular_file(path, error)) {
     refuse_option(options.size != 0, "--size", path, "a folder of pictures");
-    return read_table(path, options);
+    refuse_option(options.text && !options.target.empty(), "--target", path, "a CSV file");
+    return options.text ? read_text(path, options) : read_table(path, options);
   }
   refuse_option(!options.target.empty(), "--target", path, "a CSV file");
   if (has_class_folders(path)) return read_picture_folder(path, options);

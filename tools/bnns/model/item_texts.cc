@@ -4,12 +4,15 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/bnns/data/data_error.h"
+#include "tools/bnns/data/own_data.h"
 #include "tools/bnns/text.h"
 
 namespace bnns::tool {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::size_t kMaxTextSteps = 4096;
 
 template <class T>
 std::string text_of(const std::vector<T>& list) {
@@ -73,7 +76,14 @@ ItemKind read_item_kind(const WeightsFile& file) {
     kind.like.rows = file.number("rows"), kind.like.columns = file.number("columns");
   }
   if (file.text("channels") != nullptr) kind.like.channels = file.number("channels");
-  if (file.model() != "mlp") kind.like.channels = file.shape("conv1.weight")[1];
+  if (file.model() == "lstm") {
+    if (!kind.sized) kind.like.rows = 1, kind.like.columns = kTextSteps;
+    kind.sized = true, kind.like.steps = kind.like.columns;
+    if (kind.like.steps < 2 || kind.like.steps > kMaxTextSteps || kind.like.classes > 256) {
+      throw DataError(file.path() + ": columns is damaged, expected the steps of a text");
+    }
+  } else if (file.model() != "mlp")
+    kind.like.channels = file.shape("conv1.weight")[1];
   if (kind.like.channels != 1 && kind.like.channels != 3) {
     throw DataError(file.path() + format(": takes pictures of %zu channels, expected 1 or 3", kind.like.channels));
   }

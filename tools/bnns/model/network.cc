@@ -109,12 +109,14 @@ std::vector<NamedArray> Parameters::moments() const {
   return all;
 }
 
-Network::Network(const std::vector<NamedArray>& shapes, std::size_t classes, std::size_t max_batch, std::size_t threads)
+Network::Network(const std::vector<NamedArray>& shapes, std::size_t classes, std::size_t max_batch, std::size_t threads,
+                 std::size_t steps)
     : options_{BNNSFlagsUseClientPtr, threads, nullptr, nullptr},
       classes_(classes),
+      steps_of_item_(steps),
       parameters_(shapes),
-      z_(max_batch * classes),
-      dz_(max_batch * classes) {
+      z_(max_batch * steps * classes),
+      dz_(max_batch * steps * classes) {
   BNNSLayerParametersLossSoftmaxCrossEntropy loss{};
   loss.function = BNNSLossFunctionSoftmaxCrossEntropy;
   loss.i_desc = vector(classes);
@@ -133,8 +135,8 @@ float Network::judge(const float* x, const float* labels, std::size_t batch) {
   forward(x, batch, true);
   float loss = 0;
   BNNSNDArrayDescriptor dz = vector(classes_, dz_.data());
-  check("BNNSLossFilterApplyBatch", BNNSLossFilterApplyBatch(loss_.get(), batch, z_.data(), classes_, labels, classes_,
-                                                             nullptr, 0, &loss, &dz, classes_));
+  check("BNNSLossFilterApplyBatch", BNNSLossFilterApplyBatch(loss_.get(), batch * steps_of_item_, z_.data(), classes_,
+                                                             labels, classes_, nullptr, 0, &loss, &dz, classes_));
   backward(x, batch);
   return loss;
 }
@@ -195,7 +197,7 @@ void Network::apply_last_backward(const Filter& last, std::size_t first, const f
 void Network::predict(const float* x, std::size_t batch, float* probabilities) {
   forward(x, batch, false);
   check("BNNSFilterApplyBatch",
-        BNNSFilterApplyBatch(softmax_.get(), batch, z_.data(), classes_, probabilities, classes_));
+        BNNSFilterApplyBatch(softmax_.get(), batch * steps_of_item_, z_.data(), classes_, probabilities, classes_));
 }
 
 Generator make_generator(std::uint64_t seed) {

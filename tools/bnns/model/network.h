@@ -85,17 +85,17 @@ class Network {
  public:
   virtual ~Network() = default;
 
-  // One forward, backward and Adam step on `batch` samples (x: batch x pixels, labels: batch x classes, one-hot).
-  // Returns the mean loss before the step. 0 < batch <= max_batch.
+  // One forward, backward and Adam step on `batch` samples (x: batch x pixels, labels: batch x steps x classes,
+  // one-hot). Returns the mean loss before the step. 0 < batch <= max_batch.
   float train_step(const float* x, const float* labels, std::size_t batch, float learning_rate);
   // The same with other ranks: forward and backward of one shard, whose gradients are on their way when it returns;
   // and, after all shards of this rank, the step.
   float train_shard(const float* x, const float* labels, std::size_t batch, std::size_t shard, Ranks& ranks);
   void step_with(Ranks& ranks, float learning_rate) { parameters_.adam_step(learning_rate, options_, &ranks); }
-  // Class probabilities (batch x classes) with the current weights.
+  // Class probabilities (batch x steps x classes) with the current weights.
   void predict(const float* x, std::size_t batch, float* probabilities);
 
-  std::span<const float> scores() const { return z_; }  // z of the last call, batch x classes
+  std::span<const float> scores() const { return z_; }  // z of the last call, batch x steps x classes
   std::span<const float> weights() const { return parameters_.values(); }
 
   // What a file keeps: all that predict() uses, and what training needs besides to go on after `steps` steps. The
@@ -106,7 +106,9 @@ class Network {
 
  protected:
   // `threads` 0 means as many as the machine has.
-  Network(const std::vector<NamedArray>& shapes, std::size_t classes, std::size_t max_batch, std::size_t threads);
+  // `steps` answers for each item.
+  Network(const std::vector<NamedArray>& shapes, std::size_t classes, std::size_t max_batch, std::size_t threads,
+          std::size_t steps = 1);
 
   // z_ from x; then all gradients from dz_, for the same x.
   virtual void forward(const float* x, std::size_t batch, bool training) = 0;
@@ -123,7 +125,7 @@ class Network {
 
   // UseClientPtr: the filters read our weights at every call, so an optimizer step is seen by the next forward.
   BNNSFilterParameters options_;
-  std::size_t classes_;
+  std::size_t classes_, steps_of_item_;
   Parameters parameters_;
   std::vector<float> z_, dz_;
 

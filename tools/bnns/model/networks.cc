@@ -5,6 +5,7 @@
 
 #include "tools/bnns/data/data_error.h"
 #include "tools/bnns/model/cnn.h"
+#include "tools/bnns/model/lstm.h"
 #include "tools/bnns/model/mlp.h"
 #include "tools/bnns/model/resnet.h"
 #include "tools/bnns/model/train.h"
@@ -17,12 +18,16 @@ std::unique_ptr<Network> make_network(const TrainOptions& o, const Dataset& set,
   if (o.model == "mlp") {
     return std::make_unique<Mlp>(set.inputs(), o.hidden, set.classes, max_batch, o.seed, o.threads);
   }
+  if (o.model == "lstm") {
+    return std::make_unique<Lstm>(set.classes, o.hidden, set.steps, max_batch, o.seed, o.threads);
+  }
   if (o.model == "resnet") return std::make_unique<ResNet>(inputs, set.classes, max_batch, o.seed, o.threads);
   return std::make_unique<Cnn>(inputs, set.classes, max_batch, o.seed, o.threads);
 }
 
 void check_items(const TrainOptions& o, const Dataset& set) {
-  if (o.model == "mlp") return;
+  if (o.model == "lstm" && !set.is_text()) throw DataError("--model lstm is for text, expected --data FILE.txt");
+  if (o.model == "mlp" || o.model == "lstm") return;
   if (!set.is_pictures()) {
     throw DataError("--model " + o.model + " is for pictures, expected mlp for rows of numbers");
   }
@@ -35,7 +40,7 @@ void check_items(const TrainOptions& o, const Dataset& set) {
 }
 
 std::size_t default_epochs(const std::string& model) {
-  return model == "mlp" ? 20 : 8;
+  return model == "mlp" || model == "lstm" ? 20 : 8;
 }
 
 std::size_t default_epochs(const TrainOptions& o, const DataSplit& data) {
@@ -48,6 +53,7 @@ std::size_t default_epochs(const TrainOptions& o, const DataSplit& data) {
 
 std::string network_name(const TrainOptions& o, const Dataset& set) {
   if (o.model == "mlp") return format("mlp %zu-%zu-%zu", set.inputs(), o.hidden, set.classes);
+  if (o.model == "lstm") return format("lstm %zu-%zu-%zu", set.classes, o.hidden, set.classes);
   const std::string size =
       format("%s %zux%zu%s", o.model.c_str(), set.rows, set.columns, set.channels == 1 ? "" : "x3");
   if (o.model == "cnn") return size + format("-%zu-%zu-%zu", Cnn::kChannels[0], Cnn::kChannels[1], set.classes);
@@ -60,6 +66,9 @@ std::string network_layers(const TrainOptions& o) {
   if (o.model == "cnn") {
     return "twice (3x3 convolution, batch normalization and ReLU as one fused layer, 2x2 max pooling), "
            "fully connected, softmax cross-entropy";
+  }
+  if (o.model == "lstm") {
+    return "LSTM over windows of the text, fully connected at each place, softmax cross-entropy";
   }
   return "3x3 convolution with batch normalization and ReLU, three residual blocks of two such layers, mean over all "
          "pixels, fully connected, softmax cross-entropy";

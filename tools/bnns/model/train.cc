@@ -30,15 +30,15 @@ std::size_t index_of_largest(const float* values, std::size_t count) {
 
 double accuracy_of(const std::vector<float>& probabilities, const Dataset& set) {
   std::size_t right = 0;
-  for (std::size_t i = 0; i < set.count(); ++i) {
+  for (std::size_t i = 0; i < set.labels.size(); ++i) {
     right += index_of_largest(&probabilities[i * set.classes], set.classes) == set.labels[i] ? 1 : 0;
   }
-  return static_cast<double>(right) / static_cast<double>(set.count());
+  return static_cast<double>(right) / static_cast<double>(set.labels.size());
 }
 
 void judge(const std::vector<float>& probabilities, const Dataset& set, TrainResult& result) {
   result.confusion.assign(set.classes, std::vector<std::size_t>(set.classes));
-  for (std::size_t i = 0; i < set.count(); ++i) {
+  for (std::size_t i = 0; i < set.labels.size(); ++i) {
     const float* p = &probabilities[i * set.classes];
     const std::size_t truth = set.labels[i], predicted = index_of_largest(p, set.classes);
     ++result.confusion[truth][predicted];
@@ -63,15 +63,18 @@ struct Batch {
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t pick = epoch.order[epoch.seen + first + i];
       load_item(set, pick, changes[first + i], x.data() + i * set.inputs());
-      labels[i * set.classes + set.labels[pick]] = 1.0f;
+      for (std::size_t t = 0; t < set.steps; ++t) {
+        labels[(i * set.steps + t) * set.classes + set.labels[pick * set.steps + t]] = 1.0f;
+      }
     }
   }
   // Those that the network has just recognised.
   std::size_t right(const Network& network, std::size_t first, std::size_t count) const {
     std::size_t right = 0;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count * set.steps; ++i) {
       const std::size_t guess = index_of_largest(&network.scores()[i * set.classes], set.classes);
-      right += guess == set.labels[epoch.order[epoch.seen + first + i]] ? 1 : 0;
+      const std::size_t pick = epoch.order[epoch.seen + first + i / set.steps];
+      right += guess == set.labels[pick * set.steps + i % set.steps] ? 1 : 0;
     }
     return right;
   }
@@ -154,12 +157,12 @@ TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& 
   std::iota(order.begin(), order.end(), 0u);
   // Every epoch shuffles the order of the one before.
   for (std::size_t e = 0; e < run.epoch(); ++e) Prng(options.seed, kOrderStream, e).shuffle(order);
-  std::vector<float> x(run.batch_size * set.inputs()), labels(run.batch_size * set.classes);
+  std::vector<float> x(run.batch_size * set.inputs()), labels(run.batch_size * set.steps * set.classes);
   ProgressState state{.noun = data.noun,
                       .epochs = options.epochs,
-                      .digits_done = run.items_done(),
-                      .digits_all = options.epochs * count,
-                      .digits_before = run.items_done()};
+                      .digits_done = run.items_done() * set.steps,
+                      .digits_all = options.epochs * count * set.steps,
+                      .digits_before = run.items_done() * set.steps};
   if (!run.state.epochs.empty()) state.test_accuracy = run.state.epochs.back().test_accuracy;
   result.epochs = run.state.epochs;
   result.steps = run.steps();
@@ -173,11 +176,11 @@ TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& 
     const auto epoch_start = Clock::now();
     while (epoch.seen < count && !result.interrupted) {
       bool stopping = is_told(stop);  // ranks tell each other within the step, and all stop after it
-      state.digits_done += step(run, epoch, set, x, labels, stopping);
+      state.digits_done += step(run, epoch, set, x, labels, stopping) * set.steps;
       result.interrupted = ranks != nullptr ? stopping : is_told(stop);
       state.seconds = step_seconds + seconds_since(epoch_start);
       state.loss = epoch.loss_sum / static_cast<double>(epoch.seen);
-      state.accuracy = static_cast<double>(epoch.right) / static_cast<double>(epoch.seen);
+      state.accuracy = static_cast<double>(epoch.right) / static_cast<double>(epoch.seen * set.steps);
       progress.update(state);
     }
     if (result.interrupted) state.digits_all = state.digits_done;
@@ -205,6 +208,11 @@ TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& 
       static_cast<double>(state.digits_done - state.digits_before) / std::max(step_seconds, 1e-9);
   result.step_loss = std::move(run.state.step_loss);
   judge(probabilities, data.test, result);
+  if (options.generate != 0 && set.is_text()) {
+    const auto end = set.pixels.end();
+    result.generated = generate(*run.network, {end - static_cast<std::ptrdiff_t>(set.steps), end}, options.generate,
+                                set.classes, set.steps, options.seed);
+  }
   result.weights_sha256 = sha256_hex(run.network->weights().data(), run.network->weights().size_bytes());
   return result;
 }

@@ -16,15 +16,16 @@
 namespace bnns::tool {
 
 struct TrainOptions {
-  std::string model = "cnn";  // or "mlp", "resnet"
+  std::string model = "cnn";  // or "mlp", "resnet", "lstm"
   std::size_t epochs = 0;     // 0: default_epochs
   std::size_t batch = 64;
-  std::size_t hidden = 128;         // mlp
+  std::size_t hidden = 128;         // mlp, lstm
   float learning_rate = 0.002f;     // at the first step
   std::string schedule = "linear";  // what becomes of it: learning_rate_at
   std::size_t patience = 0;         // epochs without a better held-out accuracy until the end; 0: all epochs
   std::size_t shift = 1;            // training pictures move by up to this many pixels each way, anew in every epoch
   bool mirror = false;              // and half of them are mirrored, left and right
+  std::size_t generate = 0;         // lstm: characters to write after the training
   std::uint64_t seed = 1;
   std::size_t threads = 0;  // 0: as many as the machine has
   std::size_t shards = 0;   // of a batch, with ranks; 0: without
@@ -71,7 +72,8 @@ struct TrainResult {
   double digits_per_second = 0;                     // training steps alone
   std::size_t threads = 0, ranks = 1, weight_count = 0;
   std::string weights_sha256;
-  std::string not_saved;  // why the last save failed, or ""
+  std::vector<std::uint8_t> generated;  // of a text: what follows its training part, options.generate characters
+  std::string not_saved;                // why the last save failed, or ""
 
   std::size_t kept_epoch() const { return std::min(kept, epochs.size() - 1); }
   double test_accuracy() const { return epochs[kept_epoch()].test_accuracy; }
@@ -96,13 +98,17 @@ struct Change {
   int dx = 0, dy = 0;
   bool mirrored = false;
 };
-// Writes the picture as floats in [0, 1], or the row of numbers.
+// Writes the picture as floats in [0, 1], the row of numbers, or the numbers of the characters.
 void load_item(const Dataset& set, std::size_t index, Change change, float* out);
 
-// Probabilities of all items, count x classes. The network takes kTestBatch items at once, or more.
+// Probabilities of all items, count x steps x classes. The network takes kTestBatch items at once, or more.
 inline constexpr std::size_t kTestBatch = 256;
 // With ranks each takes its part of them.
 std::vector<float> predict_all(Network& network, const Dataset& set, Ranks* ranks = nullptr);
+
+// The next `count` characters after a text of one or more, drawn from what the network says of each.
+std::vector<std::uint8_t> generate(Network& network, std::vector<std::uint8_t> text, std::size_t count,
+                                   std::size_t classes, std::size_t steps, std::uint64_t seed);
 
 // Refuses weights or a run that the network cannot start from, with DataError: before anything is said or trained.
 void check_start(const TrainOptions& options, const TrainFiles& files, const Dataset& set);

@@ -118,6 +118,7 @@ std::uint64_t WeightsFile::number(const std::string& key) const {
 std::string WeightsFile::model() const {
   if (has("layer1.0.conv1.weight") && has("fc.weight")) return "resnet";
   if (has("conv1.weight") && has("fc.weight")) return "cnn";
+  if (has("lstm.weight_hh_l0") && has("fc.weight")) return "lstm";
   if (has("fc1.weight") && has("fc2.weight")) return "mlp";
   throw DataError(path_ +
                   ": holds no network of bnns, expected the arrays conv1.weight to fc.bias, or fc1.weight to "

@@ -34,10 +34,13 @@ class WeightsFile {
   const char* text(const std::string& key) const;
   std::uint64_t number(const std::string& key) const;
 
-  // "cnn", "mlp" or "resnet", told by the arrays; with the width of the mlp's hidden layer, and the number of classes.
+  // "cnn", "mlp", "resnet" or "lstm", told by the arrays; with the width of the hidden layer, and the number of
+  // classes.
   std::string model() const;
   std::size_t classes() const { return shape(model() == "mlp" ? "fc2.weight" : "fc.weight").front(); }
-  std::size_t hidden() const { return shape("fc1.weight").front(); }
+  std::size_t hidden() const {
+    return model() == "lstm" ? shape("lstm.weight_hh_l0").back() : shape("fc1.weight").front();
+  }
 
   // Every array of the network, and no others but those of a run.
   void load(Network& network) const;

@@ -242,7 +242,9 @@ std::string mistake_html(const DataSplit& data, const Mistake& m) {
   const std::string truth = escaped(data.classes[static_cast<std::size_t>(m.truth)]),
                     said = escaped(data.classes[static_cast<std::size_t>(m.predicted)]),
                     sure = sure_text(m.predicted_probability),
-                    origin = data.test.origins.empty() ? "" : escaped(data.test.origins[m.index]);
+                    origin = data.test.is_text()         ? "character " + grouped(m.index + 1)
+                             : data.test.origins.empty() ? ""
+                                                         : escaped(data.test.origins[m.index]);
   if (!data.test.is_pictures()) {
     return "<tr><th scope=\"row\">" + origin + "</th><td>" + truth + "</td><td>" + said + "</td><td>" + sure +
            "</td></tr>\n";
@@ -269,7 +271,7 @@ std::string mistakes_section(const DataSplit& data, const TrainResult& result) {
   if (data.test.is_pictures()) return html + "<div class=\"mistakes\">\n" + list + "</div></section>\n";
   return html +
          scrollable("Worst mistakes",
-                    "<table class=\"epochs\"><thead><tr><th scope=\"col\">Row</th>"
+                    "<table class=\"epochs\"><thead><tr><th scope=\"col\">Where</th>"
                     "<th scope=\"col\">Class</th><th scope=\"col\">Read as</th>"
                     "<th scope=\"col\">Sure</th></tr></thead><tbody>\n" +
                         list + "</tbody></table>") +
@@ -298,9 +300,10 @@ std::string facts_section(const TrainOptions& o, const DataSplit& data, const Tr
   }
   const std::string size = data.train.is_pictures()
                                ? size_text(data.train) + (data.train.channels == 3 ? " pixels in colour" : " pixels")
-                               : format("%zu numbers each", data.train.columns);
-  fact("Data", escaped(data.source) + "; " + grouped(data.train.count()) + " " + data.noun + " to train on, " +
-                   grouped(data.test.count()) + " held out, " + size);
+                           : data.train.is_text() ? format("in windows of %zu", data.train.steps)
+                                                  : format("%zu numbers each", data.train.columns);
+  fact("Data", escaped(data.source) + "; " + grouped(data.train.labels.size()) + " " + data.noun + " to train on, " +
+                   grouped(data.test.labels.size()) + " held out, " + size);
   if (data.train.is_pictures()) {
     fact("Shifts", (o.shift == 0 ? std::string("none")
                                  : format("training pictures move by up to %zu pixel%s each way", o.shift,
@@ -319,7 +322,7 @@ std::string facts_section(const TrainOptions& o, const DataSplit& data, const Tr
 }  // namespace
 
 std::string report_html(const TrainOptions& options, const DataSplit& data, const TrainResult& result) {
-  const std::size_t wrong = result.mistakes.size(), total = data.test.count();
+  const std::size_t wrong = result.mistakes.size(), total = data.test.labels.size();
   std::string html =
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>bnns train: " +
