@@ -41,7 +41,7 @@ def main():
             "bnns \\- train and run small neural networks, measure and look at the OpenBNNS library", ".SH SYNOPSIS",
             "\n.br\n".join(f".B bnns {command}\n{roff(re.search(r'Usage: bnns [a-z]+ (.*)', said(command)).group(1))}" for command in commands),
             ".SH DESCRIPTION", "OpenBNNS is Apple's classic BNNS C interface on Linux: layers of neural networks that run forward and backward.",
-            "This tool trains a classifier of digits, pictures or tables with it, uses what was learnt, says what the library finds on this",
+            "This tool trains a classifier of digits, pictures, tables or texts with it, uses what was learnt, says what the library finds on this",
             "machine, how fast its operators are there, and what it would do with a layer."]
     for command in commands:
         text += [f".SH BNNS {command.upper()}", section(said(command))]

@@ -9,7 +9,7 @@ _bnns() {
     return
   fi
   case $previous in
-    --model) mapfile -t COMPREPLY < <(compgen -W "cnn mlp resnet" -- "$current"); return ;;
+    --model) mapfile -t COMPREPLY < <(compgen -W "cnn mlp resnet lstm" -- "$current"); return ;;
     --schedule) mapfile -t COMPREPLY < <(compgen -W "linear constant step cosine" -- "$current"); return ;;
     --augment) mapfile -t COMPREPLY < <(compgen -W "none shift mirror" -- "$current"); return ;;
     --data) mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;

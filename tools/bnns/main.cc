@@ -40,13 +40,13 @@ int complain(std::string text, int code) {
 
 Options train_options(TrainCommand& c, const std::string& epochs) {
   TrainOptions& o = c.options;
-  Options all("train", "Train a classifier of digits, pictures or tables and write a report", "[OPTIONS]",
+  Options all("train", "Train on digits, pictures, a table or a text and write a report", "[OPTIONS]",
               "Without --data the digits are drawn by the tool itself. PATH is a folder with a sub-folder of PNG or\n"
               "JPEG files for each class, or with train and test, which have such sub-folders; a CSV file of numbers\n"
-              "with a class in each row; a text (.txt), whose next characters an lstm learns; or a folder of IDX files "
-              "(train-images-idx3-ubyte, train-labels-idx1-ubyte,\n"
-              "and t10k-..., each plain or .gz). Where there is nothing to test on, a part is held out. Schedules:\n"
-              "linear falls to 0, cosine too, step is a tenth after half of the run and a hundredth after 3/4.\n"
+              "with a class in each row; a text (.txt), whose next characters an lstm learns; or a folder of IDX\n"
+              "files (train-images-idx3-ubyte, train-labels-idx1-ubyte, and t10k-..., each plain or .gz). Where there\n"
+              "is nothing to test on, a part is held out. Schedules: linear and cosine fall to 0, step is a tenth\n"
+              "after half of the run and a hundredth after three quarters.\n"
               "Ctrl-C ends the training and reports what there is; with --save the run can be resumed, and ends with\n"
               "the same weights. Files of weights are safetensors, with PyTorch's names. mpirun -n 4 bnns train:\n"
               "ranks share each batch, and any number of them ends with the same weights.\n"

@@ -168,16 +168,17 @@ std::unique_ptr<Ranks> gather_ranks(TrainOptions& options) {
   return ranks;
 }
 
-void check_batches(const TrainOptions& options, const DataSplit& data) {
+void check_batches(const TrainCommand& command, const DataSplit& data) {
+  const TrainOptions& options = command.options;
   const std::size_t count = data.train.count(), batch = std::min(options.batch, count), rest = count % batch;
   if (batch % options.shards != 0) {
     throw DataError(format("--batch is %zu, expected a multiple of %zu = shards", batch, options.shards));
   }
   if (rest % options.shards != 0) {
     throw DataError(
-        format("the last batch of an epoch has %zu %s = the rest of %zu / %zu, expected a multiple of "
-               "%zu = shards: choose another --train-size, --batch or --shards",
-               rest, data.noun.c_str(), count, batch, options.shards));
+        format("the last batch of an epoch has %zu examples = the rest of %zu / %zu, expected a multiple of "
+               "%zu = shards: choose another %s, --batch or --shards",
+               rest, count, batch, options.shards, command.data.empty() ? "--train-size" : "--test-share"));
   }
 }
 
@@ -225,7 +226,7 @@ int run_train(TrainCommand command) {
   command.text = said ? options.model == "lstm" : std::filesystem::path(command.data).extension() == ".txt";
   const DataSplit data = load_data(command);
   fit_options(command, data);
-  if (ranks != nullptr) check_batches(options, data);
+  if (ranks != nullptr) check_batches(command, data);
   if (command.resume) check_same_digits(command, data);
   if (!command.load.empty()) check_same_classes(command, data);
   TrainFiles files{command.load, command.save, command.resume, {}};

@@ -8,7 +8,7 @@
 namespace bnns::tool {
 namespace {
 
-constexpr double kWidth = 560, kHeight = 300, kLeft = 76, kRight = 16, kTop = 14, kBottom = 52;  // for 20px
+constexpr double kWidth = 560, kHeight = 300, kLeft = 84, kRight = 16, kTop = 14, kBottom = 52;  // ticks may have 20px
 
 std::string tick_text(double value, const Chart& chart) {
   return chart.percent_y ? format("%.6g %%", 100 * value) : format("%.6g", value);
