@@ -159,6 +159,7 @@ def options(root, train, table):
     refused(":2: column 1 is x, expected a number", *predict("p.csv", "1,2\nx,3\n"))
     refused("has no rows below its header", *predict("p.csv", "a,b\n"))
     refused("is a folder, expected CSV files", "predict", weights, root)
+    refused("--invert is for pictures", "predict", weights, table, "--invert")
     named = root / "named.csv"
     named.write_text("wide,high,kind\n" + table.read_text(encoding="utf-8"), encoding="utf-8")
     run(*train(named, "--save", weights))

@@ -254,5 +254,31 @@ TEST_F(OwnData, SurvivesAnyTable) {
   survive(good, [&](const std::string& text) { read_own_data(write("x.csv", text), {}); });
 }
 
+TEST_F(OwnData, SurvivesAnyText) {
+  std::string good;
+  for (int i = 0; i < 60; ++i) good += "na\u00efve \u20ac\U0001f600 words\n";
+  const auto read = [&](const std::string& text) { read_own_data(write("x.txt", text), {.text = true}); };
+  EXPECT_EQ(refusal([&] { read(good); }), "");
+  survive(good, read);
+  for (const char* bad : {"\x80", "\xc0\x80", "\xe2\x82", "\xf5\x80\x80\x80", "\xff"}) {
+    EXPECT_NE(refusal([&] { read(good + bad); }).find("is not UTF-8"), std::string::npos);
+  }
+}
+
+TEST_F(OwnData, TextsBecomeWindows) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += static_cast<char>('a' + i % 26);
+  const DataSplit data = read_own_data(write("x.txt", text), {.text = true});
+  EXPECT_EQ(data.classes.size(), 26u);
+  EXPECT_EQ(data.train.count(), 799 / kTextSteps);
+  EXPECT_EQ(data.test.count(), 199 / kTextSteps);
+  for (std::size_t i = 0; i < data.train.labels.size(); ++i) {
+    ASSERT_EQ(data.train.pixels[i], i % 26);
+    ASSERT_EQ(data.train.labels[i], (i + 1) % 26);  // the next one, across windows too
+  }
+  for (const char* each : {" ", "\n", "\t", "\r", "x", "\u00e4"})
+    EXPECT_EQ(named_character(character_name(each)), each);
+}
+
 }  // namespace
 }  // namespace bnns::tool

@@ -41,7 +41,7 @@ for options in (["--help"], ["train", "--help"], ["predict", "--help"], ["info",
     assert "Usage: bnns" in text, text
 help_text = run("train", "--help").stdout
 for option in ("--model", "--epochs", "--batch", "--hidden", "--lr", "--seed", "--threads", "--data", "--train-size",
-               "--test-size", "--save", "--load", "--resume", "--report", "--no-report", "--json", "--quiet"):
+               "--test-size", "--schedule", "--patience", "--augment", "--test-share", "--size", "--target", "--generate", "--save", "--load", "--resume", "--report", "--no-report", "--json", "--quiet"):
     assert option in help_text, f"{option} is not in the help"
 assert run("--version").stdout.startswith("bnns ")
 assert run(code=2).stderr.count("\n") == 1

@@ -171,6 +171,9 @@ int run_predict(const PredictCommand& command) {
   options.threads = command.threads;
   if (options.model == "mlp" || options.model == "lstm") options.hidden = file.hidden();
   ItemKind kind = read_item_kind(file);
+  if (command.invert && (kind.is_table() || options.model == "lstm")) {
+    throw DataError("--invert is for pictures, and " + command.weights + " takes none");
+  }
   if (options.model == "lstm") return predict_texts(command, options, file, kind);
   if (command.generate != 0) throw DataError(command.weights + ": is no lstm, expected one for --generate");
   const std::vector<Source> sources = read_sources(command, kind);

@@ -20,7 +20,7 @@ struct DataOptions {
   float test_share = 0.2f;   // held out of data without a part of its own for that
   std::size_t size = 0;      // pictures are scaled to size x size pixels; 0: they have one size
   bool text = false;         // a file is a text, not a table
-  std::string target;        // a table's column of the class, by name or counted from 1; "": the last
+  std::string target{};      // a table's column of the class, by name or counted from 1; "": the last
   bool share_given = false;  // by the user, who is then told where it has no meaning
 };
 
