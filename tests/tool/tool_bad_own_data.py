@@ -35,22 +35,24 @@ def main(root):
 def pictures(root, train, folder):
     refused("/b: holds no pictures: add PNG or JPEG files, or remove this class folder", *train(folder("empty", a=[GOOD], b=[])))
     refused("holds 1 class folder, expected two or more", *train(folder("single", a=[GOOD, GOOD])))
-    text = folder("text", a=[GOOD], b=[GOOD, b"no picture"])
-    refused("/b/1.png: is neither PNG nor JPEG; expected pictures here, move it away", *train(text))
+    refused("/empty/a/0.png: is one file of several, expected the folder that they lie in", *train(root / "empty" / "a" / "0.png"))
+    refused("idx3-ubyte.gz: is one file of several", *train(write(root / "train-images-idx3-ubyte.gz", b"x")))
     deep = folder("deep", a=[GOOD], b=[GOOD])
     (deep / "b" / "more").mkdir()
     refused("/b/more: is a folder, expected PNG or JPEG files in each class folder", *train(deep))
     pipe = folder("pipe", a=[GOOD], b=[GOOD])
     os.mkfifo(pipe / "b" / "pipe.png")
     refused("/b/pipe.png: is no regular file", *train(pipe))
+    probe = folder("probe", a=[GOOD, GOOD], b=[GOOD, GOOD])
+    if "built without libpng" in run("train", "--no-report", "--epochs", "1", "--data", probe, code=None).stderr:
+        print("PNG is not checked: bnns was built without libpng")
+        return
+    text = folder("text", a=[GOOD], b=[GOOD, b"no picture"])
+    refused("/b/1.png: is neither PNG nor JPEG; expected pictures here, move it away", *train(text))
     jpeg = root / "jpeg.jpg"
     jpeg.write_bytes(b"\xff\xd8\xff\xe0\0\x10JFIF\0")
     (folder("jpeg", a=[GOOD], b=[GOOD]) / "b" / "x.jpg").write_bytes(jpeg.read_bytes())
     refused("/b/x.jpg: is ", *train(root / "jpeg"))  # no good JPEG file; or a JPEG file, and there is no libjpeg
-    probe = folder("probe", a=[GOOD, GOOD], b=[GOOD, GOOD])
-    if "built without libpng" in run("train", "--no-report", "--epochs", "1", "--data", probe, code=None).stderr:
-        print("PNG is not checked")
-        return
     wide = png(bytes(80), 8, 10)
     refused("/b/0.png: is of 8 x 10 pixels, 0.png of 8 x 8: --size N scales all pictures to N x N", *train(folder("sizes", a=[GOOD], b=[wide])))
     run(*train(folder("scaled", a=[GOOD, wide], b=[wide, GOOD]), "--size", "8"))

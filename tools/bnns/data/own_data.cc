@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "tools/bnns/data/idx.h"
+#include "tools/bnns/data/picture.h"
 #include "tools/bnns/data/prng.h"
 #include "tools/bnns/text.h"
 
@@ -46,6 +47,10 @@ DataSplit read_own_data(const fs::path& path, const DataOptions& options) {
     throw DataError(path.string() + ": no such folder or file");
   }
   if (fs::is_regular_file(path, error)) {
+    const std::string name = path.filename().string();
+    if (picture_format(path.string()) != PictureKind::none || name.find("-ubyte") != name.npos) {
+      throw DataError(path.string() + ": is one file of several, expected the folder that they lie in");
+    }
     refuse_option(options.size != 0, "--size", path, "a folder of pictures");
     refuse_option(options.text && !options.target.empty(), "--target", path, "a CSV file");
     return options.text ? read_text(path, options) : read_table(path, options);
