@@ -5,6 +5,7 @@
 #include "src/core/isa.h"
 #include "src/core/log.h"
 #include "src/core/parallel.h"
+#include "src/core/record/recorder.h"
 #include "src/filter/filter.h"
 
 const char* BNNSExtVersion(void) noexcept {
@@ -53,4 +54,12 @@ const char* BNNSExtImplementation(void* filter, BNNSExtPass pass, size_t batch) 
     }
     return bnns::from_handle(filter).implementation(pass, batch);
   });
+}
+
+void BNNSExtTraceBegin(const char* name) noexcept {
+  if (bnns::detail::watches(bnns::detail::kRecord)) bnns::recorder::begin_range(name ? name : "");
+}
+
+void BNNSExtTraceEnd(void) noexcept {
+  if (bnns::detail::watches(bnns::detail::kRecord)) bnns::recorder::end_range();
 }

@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 namespace bnns {
 
@@ -34,8 +35,9 @@ bool accepts_any(const Problem&) {
   return true;
 }
 
-// The algorithms and the threads of one call, for its verbose line and for tests. Only what the calling thread chooses
-// is kept: an algorithm chosen inside a task that another thread takes is not seen.
+// The algorithms, the threads and the work of one call, for its verbose line, for BNNS_TRACE and BNNS_PROFILE, and for
+// tests. Only what the calling thread chooses is kept: an algorithm chosen inside a task that another thread takes is
+// not seen.
 class CallRecord {
  public:
   static constexpr size_t kNames = 8;  // a backward pass of an LSTM layer has 6
@@ -48,7 +50,15 @@ class CallRecord {
   void add(const char* name) noexcept;  // once each, in the order of the first choice
   void use_threads(size_t threads) noexcept { threads_ = threads > threads_ ? threads : threads_; }
 
+  // What an operator says that it moved and computed: an estimate from shapes (count_work in src/core/log.h).
+  void count(double bytes, double operations) noexcept { bytes_ += bytes, operations_ += operations; }
+  // The call's number in the trace, which the parts that workers run refer to; 0: it is not traced.
+  void set_call(uint64_t call) noexcept { call_ = call; }
+
   size_t size() const { return size_; }
+  uint64_t call() const { return call_; }
+  double bytes() const { return bytes_; }
+  double operations() const { return operations_; }
   const char* name(size_t k) const { return names_[k]; }
   bool has(const char* name) const noexcept;
   size_t threads() const { return threads_; }
@@ -61,6 +71,8 @@ class CallRecord {
   CallRecord* before_;
   const char* names_[kNames];
   size_t size_ = 0, threads_ = 1;
+  uint64_t call_ = 0;
+  double bytes_ = 0, operations_ = 0;
 };
 
 namespace detail {

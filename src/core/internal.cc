@@ -37,6 +37,14 @@ void bnns_internal_log_ignored_setting(const char* name, const char* text, const
   bnns::log_ignored_setting(name, text, expected);
 }
 
+uint64_t bnns_internal_start_call() noexcept {
+  return bnns::recorder::next_call();
+}
+
+void bnns_internal_finish_call(const bnns::FinishedCall* call) noexcept {
+  bnns::finish_call(*call);
+}
+
 void bnns_internal_report(const char* function, int kind, const char* message) noexcept {
   bnns::Error error(static_cast<bnns::ErrorKind>(kind), -1);
   std::snprintf(error.text(), bnns::Error::kTextSize, "%s", message);

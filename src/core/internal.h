@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "src/core/implementation.h"
+#include "src/core/record/recorder.h"
 
 #define BNNS_INTERNAL extern "C" __attribute__((visibility("default")))
 
@@ -23,6 +25,8 @@ BNNS_INTERNAL const char* bnns_internal_isa_name(int isa) noexcept;
 BNNS_INTERNAL int bnns_internal_watch() noexcept;
 BNNS_INTERNAL void bnns_internal_log_message(unsigned level, const char* message) noexcept;
 BNNS_INTERNAL void bnns_internal_log_ignored_setting(const char* name, const char* text, const char* expected) noexcept;
+BNNS_INTERNAL uint64_t bnns_internal_start_call() noexcept;  // the call's number in the trace
+BNNS_INTERNAL void bnns_internal_finish_call(const bnns::FinishedCall* call) noexcept;
 
 // src/core/error.h; kind: ErrorKind as an int
 BNNS_INTERNAL void bnns_internal_report(const char* function, int kind, const char* message) noexcept;

@@ -10,6 +10,7 @@
 
 #include "src/core/isa.h"
 #include "src/core/process/fork.h"
+#include "src/core/record/recorder.h"
 
 namespace bnns {
 
@@ -88,7 +89,7 @@ int64_t detail::monotonic_nanoseconds() noexcept {
       .count();
 }
 
-// Two threads may come here at once: both read the same, and the first one's bits stay.
+// Two threads may come here at once: both read the same, and the first one's bits stay. It alone begins to record.
 int detail::watch_from_environment() noexcept {
   const char* text = std::getenv("BNNS_VERBOSE");
   Printing wanted = Printing::first_of_kind;
@@ -113,7 +114,8 @@ int detail::watch_from_environment() noexcept {
   if (!watch.compare_exchange_strong(unread, bits, std::memory_order_relaxed)) return unread;
   if (!understood) log_ignored_setting("BNNS_VERBOSE", text, "0, error, 1 or all");
   if (!nan_off && !nan_on) log_ignored_setting("BNNS_CHECK_NAN", nan_text, "0 or 1");
-  return bits;
+  if (recorder::start()) watch.fetch_or(kRecord, std::memory_order_relaxed);
+  return watch.load(std::memory_order_relaxed);
 }
 
 void set_log_callback(BNNSExtLogCallback new_callback, void* user) noexcept {
@@ -159,16 +161,46 @@ void log_ignored_setting(const char* name, const char* text, const char* expecte
   std::fprintf(stderr, "openbnns: %s\n", line);
 }
 
-void CallTimer::finish(const std::string& problem, size_t batch, const char* name) const noexcept {
-  const double microseconds = static_cast<double>(detail::monotonic_nanoseconds() - start_) * 1e-3;
-  char names[256] = "", line[1024];
-  record_->join(names, sizeof names);
-  const bool chosen = record_->size() != 0, of_parts = name && !std::strchr(name, '/');
-  const int word = chosen && !of_parts ? 0 : static_cast<int>(name ? std::strlen(name) : problem.find(' '));
-  std::snprintf(line, sizeof line, "%s,%s,batch %zu,%.*s%s%s,%s,%zu thread%s,%.1f us", action_, problem.c_str(), batch,
-                word, name ? name : problem.c_str(), word && chosen ? "+" : "", chosen ? names : "", isa_name(isa()),
-                record_->threads(), record_->threads() == 1 ? "" : "s", microseconds);
-  log_message(BNNSExtLogVerbose, line);
+uint64_t text_hash(const char* text) noexcept {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (; *text; ++text) hash = (hash ^ static_cast<unsigned char>(*text)) * 0x100000001b3;
+  return hash | 1;
+}
+
+void CallTimer::start() noexcept {
+  if (detail::watches(detail::kRecord)) record_->set_call(recorder::next_call());
+  start_ = detail::monotonic_nanoseconds();
+}
+
+bool CallTimer::finish_again(uint64_t problem, size_t batch) const noexcept {
+  if (verbose()) return false;
+  return recorder::add_known(
+      {action_, "", nullptr, isa_name(isa()), problem, batch, &*record_, start_, detail::monotonic_nanoseconds()});
+}
+
+void CallTimer::finish(const std::string& problem, size_t batch, const char* name, const char* where,
+                       uint64_t hash) const noexcept {
+  finish_call({action_, problem.c_str(), name, where, hash, batch, &*record_, start_, detail::monotonic_nanoseconds()});
+}
+
+void finish_call(FinishedCall call) noexcept {
+  const CallRecord& record = *call.record;
+  if (!call.where) call.where = isa_name(isa());
+  if (call.hash == 0) call.hash = text_hash(call.problem);
+  char names[256] = "", implementation[320], line[1024];
+  record.join(names, sizeof names);
+  const char *name = call.name, *problem = call.problem;
+  const bool chosen = record.size() != 0, of_parts = name && !std::strchr(name, '/');
+  const int word = chosen && !of_parts ? 0 : static_cast<int>(name ? std::strlen(name) : std::strcspn(problem, " "));
+  std::snprintf(implementation, sizeof implementation, "%.*s%s%s", word, name ? name : problem,
+                word && chosen ? "+" : "", chosen ? names : "");
+  if (verbose()) {
+    std::snprintf(line, sizeof line, "%s,%s,batch %zu,%s,%s,%zu thread%s,%.1f us", call.action, problem, call.batch,
+                  implementation, call.where, record.threads(), record.threads() == 1 ? "" : "s",
+                  static_cast<double>(call.end - call.start) * 1e-3);
+    log_message(BNNSExtLogVerbose, line);
+  }
+  if (detail::watches(detail::kRecord)) recorder::add(call, implementation);
 }
 
 }  // namespace bnns

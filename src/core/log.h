@@ -26,7 +26,7 @@ void log_finding(const char* message) noexcept;
 void log_ignored_setting(const char* name, const char* text, const char* expected) noexcept;
 
 namespace detail {
-inline constexpr int kVerbose = 1, kNotes = 2, kCheckNaN = 4;
+inline constexpr int kVerbose = 1, kNotes = 2, kCheckNaN = 4, kRecord = 8;
 extern std::atomic<int> watch;  // bits of the above, or -1 until the environment was read
 int watch_from_environment() noexcept;
 int64_t monotonic_nanoseconds() noexcept;  // not inline: <chrono> would double the time to compile what includes this
@@ -48,26 +48,50 @@ inline bool nan_check_wanted() noexcept {
   return detail::watches(detail::kCheckNaN);
 }
 
-// One verbose line for one call: what, how many samples, the algorithms by name, instruction set, threads, time.
+// An operator's own word about a call that is recorded: the bytes of the arrays it reads and writes, and its operations
+// (2 for a multiplication and an addition). Estimates from shapes; a cache may spare some of the bytes, and Winograd's
+// algorithm some of the operations. A relaxed load where nothing is recorded.
+inline void count_work(double bytes, double operations = 0) noexcept {
+  if (!detail::watches(detail::kRecord)) return;
+  if (CallRecord* record = CallRecord::current()) record->count(bytes, operations);
+}
+template <class... Sizes>
+constexpr double product_of(Sizes... sizes) noexcept {  // of numbers whose product may not fit into a size_t
+  return (1.0 * ... * static_cast<double>(sizes));
+}
+
+// One call: its verbose line, and what BNNS_TRACE and BNNS_PROFILE keep of it (src/core/record). The line: what, how
+// many samples, the algorithms by name, instruction set, threads, time.
 //   bnns_verbose,apply,fully_connected f32 i784 o128,batch 32,gemm/tiles,avx512,2 threads,12.3 us
-// Without BNNS_VERBOSE=1 it costs a relaxed load.
+// Without these settings it costs a relaxed load.
 class CallTimer {
  public:
-  explicit CallTimer(const char* action) noexcept : action_(verbose() ? action : nullptr) {
+  explicit CallTimer(const char* action) noexcept
+      : action_(detail::watches(detail::kVerbose | detail::kRecord) ? action : nullptr) {
     if (!action_) return;
     record_.emplace();
-    start_ = detail::monotonic_nanoseconds();
+    start();
   }
   bool active() const noexcept { return action_ != nullptr; }
+  // The end of a call whose like was recorded before, so that its text is not made again. `problem` tells problems
+  // apart: text_hash() of the text, or a number that is not 0 and goes to finish() too. False where the text is needed:
+  // finish() ends the call then.
+  bool finish_again(uint64_t problem, size_t batch) const noexcept;
   // `name` is that of the one algorithm (the operator, or what BNNSExtImplementation says); by default the first word
   // of the problem. It stands in the line where no table chose, and before the names of its parts where an operator
-  // that has one algorithm is made of others: "matmul+gemm/tiles".
-  void finish(const std::string& problem, size_t batch, const char* name = nullptr) const noexcept;
+  // that has one algorithm is made of others: "matmul+gemm/tiles". `where` is the instruction set unless given.
+  void finish(const std::string& problem, size_t batch, const char* name = nullptr, const char* where = nullptr,
+              uint64_t hash = 0) const noexcept;
 
  private:
+  void start() noexcept;
+
   const char* action_;
   std::optional<CallRecord> record_;
   int64_t start_ = 0;
 };
+
+// Never 0.
+uint64_t text_hash(const char* text) noexcept;
 
 }  // namespace bnns

@@ -15,6 +15,7 @@
 #include "src/core/process/blocked_signals.h"
 #include "src/core/process/cgroup.h"
 #include "src/core/process/fork.h"
+#include "src/core/record/recorder.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -87,6 +88,7 @@ struct Job {
   detail::TaskFunction function = nullptr;
   void* context = nullptr;
   size_t tasks = 0, threads = 1;  // threads: those that take part, set by Pool::run
+  uint64_t call = 0;              // in the trace, or 0
 };
 
 // The tasks that a thread begins with: the same ones in every call of the same shape, so that what it wrote in one
@@ -222,7 +224,10 @@ class Pool {
       uint32_t part = offered;
       if (!self.part.compare_exchange_strong(part, taken, std::memory_order_acquire)) continue;
       if (stopping_.load(std::memory_order_relaxed)) return;
+      const uint64_t call = job_.call;
+      const int64_t start = call ? detail::monotonic_nanoseconds() : 0;
       work(slot + 1);
+      if (call) recorder::add_part(slot, call, start, detail::monotonic_nanoseconds());
       self.part.store(none, std::memory_order_release);
     }
   }
@@ -278,8 +283,9 @@ size_t threads_for(size_t n_threads, size_t tasks, size_t work) noexcept {
 void detail::run_parallel(size_t tasks, size_t threads, TaskFunction function, void* context) noexcept {
   threads = std::min(threads, tasks);
   Pool* workers = pool();
-  if (workers && workers->run({function, context, tasks}, threads)) {
-    if (CallRecord* record = CallRecord::current()) record->use_threads(threads);
+  CallRecord* record = CallRecord::current();
+  if (workers && workers->run({function, context, tasks, 1, record ? record->call() : 0}, threads)) {
+    if (record) record->use_threads(threads);
     return;
   }
   for (size_t i = 0; i < tasks; ++i) function(context, i, 0);

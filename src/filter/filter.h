@@ -107,6 +107,8 @@ class Filter {
 
   // The problem in one line: in verbose output and messages.
   virtual std::string text() const = 0;
+  // text_hash() of it, found once.
+  uint64_t hash() const;
 
   // The sample that a forward pass writes; nullptr where that is no single tensor.
   virtual const Tensor* result() const { return nullptr; }
@@ -134,6 +136,7 @@ class Filter {
   volatile uint64_t magic_ = kMagic;  // volatile: the store in retire() must survive dead-store elimination
   FilterKind kind_;
   mutable std::atomic<uint32_t> noted_{0};
+  mutable std::atomic<uint64_t> hash_{0};  // 0: not asked for yet
 };
 
 // Makes a filter in memory of the client's allocator and returns its handle.

@@ -22,6 +22,7 @@
 #include "tools/bnns/run_options.h"
 #include "tools/bnns/terminal.h"
 #include "tools/bnns/text.h"
+#include "tools/bnns/trace_range.h"
 
 namespace bnns::tool {
 namespace {
@@ -29,6 +30,7 @@ namespace {
 constexpr int kInterrupted = 130;  // 128 + SIGINT, as a shell says it
 
 DataSplit load_data(const TrainCommand& command) {
+  const TraceRange range("data");
   const std::uint64_t seed = command.options.seed;
   if (!command.data.empty()) {
     return read_own_data(command.data, {seed, command.test_share, command.size, command.text, command.target,
@@ -114,7 +116,10 @@ void fit_options(TrainCommand& command, const DataSplit& data) {
 }
 
 // Why the report could not be written, or "". Half a report is worse than none.
-std::string write_report(const std::string& file, const std::string& html) {
+std::string write_report(const std::string& file, const TrainOptions& options, const DataSplit& data,
+                         const TrainResult& result) {
+  const TraceRange range("report");
+  const std::string html = report_html(options, data, result);
   errno = 0;
   std::FILE* out = std::fopen(file.c_str(), "wb");
   bool good = out != nullptr && std::fwrite(html.data(), 1, html.size(), out) == html.size();
@@ -251,7 +256,7 @@ int run_train(TrainCommand command) {
   if (!reports) return result.interrupted ? kInterrupted : 0;
 
   std::string why_not;
-  if (!command.no_report) why_not = write_report(command.report, report_html(options, data, result));
+  if (!command.no_report) why_not = write_report(command.report, options, data, result);
   const bool reported = !command.no_report && why_not.empty();
   if (!command.json || !command.quiet) print_result(command, data, result, reported);
   if (command.json) put(stdout, json_text(command, data, result, reported));

@@ -1,6 +1,9 @@
 // The parts of src/core that a process has once, from libbnns (src/core/internal.h): pool, instruction set, log, last
 // error, names to leave out. This file is in libbnns_mps only; programs that have both libraries' objects, as the tests
 // do, call src/core itself.
+#include <chrono>
+#include <string>
+
 #include "src/core/error.h"
 #include "src/core/internal.h"
 #include "src/core/isa.h"
@@ -60,6 +63,23 @@ const char* last_error() noexcept {
 
 void clear_last_error() noexcept {
   bnns_internal_clear_last_error();
+}
+
+void CallTimer::start() noexcept {
+  record_->set_call(bnns_internal_start_call());
+  start_ = detail::monotonic_nanoseconds();
+}
+
+void CallTimer::finish(const std::string& problem, size_t batch, const char* name, const char* where,
+                       uint64_t hash) const noexcept {
+  const int64_t end = detail::monotonic_nanoseconds();
+  const FinishedCall call{action_, problem.c_str(), name, where, hash, batch, &*record_, start_, end};
+  bnns_internal_finish_call(&call);
+}
+
+int64_t detail::monotonic_nanoseconds() noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 CallRecord::CallRecord() noexcept : before_(bnns_internal_current_record()) {

@@ -2,6 +2,7 @@
 
 #include "src/core/checked.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 #include "src/core/parallel.h"
 #include "src/ops/arithmetic/arithmetic.h"
 #include "src/ops/arithmetic/arithmetic_operand.h"
@@ -65,6 +66,9 @@ void ArithmeticFilter::forward(size_t batch, size_t inputs, const void* const* i
   }
   if (batch == 0) return;
   if (!in) fail_invalid("%s: in is NULL, expected an array of %zu pointers", kOp, inputs);
+  size_t bytes = p.out.span_bytes();
+  for (size_t k = 0; k < inputs; ++k) bytes += p.in[k].span_bytes();
+  count_work(product_of(batch, bytes));
   if (!in_stride) fail_invalid("%s: in_stride is NULL, expected an array of %zu strides", kOp, inputs);
   check_data(out, p.out.type, kOp, "out");
   out_stride = output_batch_stride(out_stride, batch, p.out, kOp, "out_stride");

@@ -32,6 +32,10 @@ struct ConvolutionProblem {
   IntegerSaturation saturation;
 
   bool has_bias() const { return b.count != 0; }
+  // Of Y, dX or dW.
+  double operations(size_t batch) const {
+    return 2 * product_of(batch, outputs, inputs / map.groups, map.y.kernel, map.x.kernel, map.y.small, map.x.small);
+  }
   const char* op() const { return transposed ? "transposed_convolution" : "convolution"; }
   std::string text() const;  // "convolution f32 3x224x224 > 64x112x112 k7x7 s2 p3 relu"
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "src/core/checked.h"
+#include "src/core/log.h"
 #include "src/core/parallel.h"
 #include "src/ops/convolution/bf16/bf16.h"
 #include "src/ops/convolution/convolution.h"
@@ -187,6 +188,11 @@ void ConvolutionFilter::backward(const BackwardCall& call) {
   const ConvolutionProblem& p = problem_;
   const Gradients wanted = check_backward(call);
   const size_t batch = call.batch;
+  for (const bool wants : {call.weights_delta != nullptr, call.in_delta != nullptr}) {
+    if (wants)
+      count_work(product_of(batch, p.x.span_bytes() + p.y.span_bytes()) + product_of(p.w.span_bytes()),
+                 p.operations(batch));
+  }
   ScratchShelf::Lease buffer(scratch_, weight_floats() * sizeof(float));
   const MapWeights w = weights(buffer.as<float>());
   const Tensor dy_flat = laid_flat(p.map, wanted.dy), dx_flat = laid_flat(p.map, wanted.dx);

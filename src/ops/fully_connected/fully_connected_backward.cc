@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "src/core/checked.h"
+#include "src/core/log.h"
 #include "src/core/parallel.h"
 #include "src/ops/fully_connected/fully_connected.h"
 #include "src/simd/sums.h"
@@ -135,6 +136,11 @@ void FullyConnectedFilter::backward(const BackwardCall& call) {
   const FullyConnectedProblem& p = problem_;
   const Gradients wanted = check_backward(call);
   const size_t batch = call.batch;
+  for (const bool wants : {call.weights_delta != nullptr, call.in_delta != nullptr}) {
+    if (wants)
+      count_work(product_of(batch, p.x.span_bytes() + p.y.span_bytes()) + product_of(p.w.span_bytes()),
+                 2 * product_of(batch, p.inputs, p.outputs));
+  }
 
   MatrixOperand x, w, g(wanted.dy, wanted.dy.data, batch, wanted.dy_stride);
   if (call.weights_delta || wanted.recompute) x = MatrixOperand(p.x, call.in, batch, wanted.in_stride);

@@ -1,10 +1,6 @@
 // The CPU device's table, and how a command buffer runs an encode on each device.
 #include "src/ops/mps_pooling/implementations.h"
 
-#include <chrono>
-#include <cstdio>
-
-#include "src/core/isa.h"
 #include "src/core/log.h"
 #include "src/ops/mps_pooling/cpu/cpu.h"
 #include "src/ops/mps_pooling/cpu/direct.h"
@@ -34,25 +30,11 @@ const CpuImplementation kOnCpu[kCpuImplementations] = {
 
 namespace {
 
-// One verbose line, as of a filter's apply: what, how many images, the algorithm, where, threads, time.
-template <class Run>
-void run_with_line(const PoolEncode& e, const char* where, Run&& run) noexcept {
-  CallRecord record;
-  const auto start = std::chrono::steady_clock::now();
-  run();
-  const std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - start;
-  char names[128], line[512];
-  record.join(names, sizeof names);
-  std::snprintf(line, sizeof line, "encode,%s,batch %lld,%s,%s,%zu thread%s,%.1f us", text_of(e).c_str(),
-                static_cast<long long>(e.images), names, where, record.threads(), record.threads() == 1 ? "" : "s",
-                elapsed.count());
-  log_message(BNNSExtLogVerbose, line);
-}
-
 void encode_cpu(const void* encode) noexcept {
   const auto& e = *static_cast<const PoolEncode*>(encode);
-  if (!verbose()) return choose(kOnCpu, e).run(e, 0);
-  run_with_line(e, isa_name(isa()), [&] { pool_cpu(e, 0); });
+  const CallTimer timer("encode");
+  pool_cpu(e, 0);
+  if (timer.active()) timer.finish(text_of(e), static_cast<size_t>(e.images));
 }
 
 }  // namespace
@@ -64,15 +46,15 @@ void pool_cpu(const PoolEncode& e, size_t threads) noexcept {
 #if BNNS_MPS_CUDA
 namespace {
 
-// The line has a time, so the encode is waited for.
+// A call that is timed is waited for.
 int encode_cuda(const void* encode, void* stream) noexcept {
   const auto& e = *static_cast<const PoolEncode*>(encode);
-  if (!verbose()) return pool_cuda(e, stream);
+  if (!detail::watches(detail::kVerbose | detail::kRecord)) return pool_cuda(e, stream);
   int error = cuda::synchronize(stream);
-  run_with_line(e, "cuda", [&] {
-    if (error == 0) error = pool_cuda(e, stream);
-    if (error == 0) error = cuda::synchronize(stream);
-  });
+  const CallTimer timer("encode");
+  if (error == 0) error = pool_cuda(e, stream);
+  if (error == 0) error = cuda::synchronize(stream);
+  timer.finish(text_of(e), static_cast<size_t>(e.images), nullptr, "cuda");
   return error;
 }
 

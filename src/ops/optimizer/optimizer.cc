@@ -9,6 +9,7 @@
 #include "src/core/checked.h"
 #include "src/core/error.h"
 #include "src/core/inline_buffer.h"
+#include "src/core/log.h"
 #include "src/core/notes.h"
 #include "src/core/parallel.h"
 #include "src/filter/nan_check.h"
@@ -206,6 +207,7 @@ void optimizer_step(const OptimizerProblem& problem, size_t n, BNNSNDArrayDescri
   set_scales(problem, n, options.n_threads, entries.data());
 
   const size_t total = entries[n - 1].first + entries[n - 1].slice.n;
+  count_work(product_of(total, (3 + 2 * problem.states) * sizeof(float)));  // w and states twice, gradients once
   const size_t chunk = std::clamp(round_up(total / 64, kShortChunk), kShortChunk, kLongChunk);
   const size_t tasks = div_up(total, chunk);
   const size_t threads = threads_for(options.n_threads, tasks, thread_work(problem.rule, total));

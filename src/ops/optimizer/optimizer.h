@@ -49,6 +49,8 @@ struct OptimizerProblem {
 
   bool operator==(const OptimizerProblem&) const = default;
   std::string text() const;  // "adam f32 clip_global_norm l2"
+  // Tells texts of steps on n tensors apart without making them: a step allocates nothing, recorded or not.
+  uint64_t hash(size_t n) const;
 };
 
 // Checks every field that the function uses (optimizer_fields.cc). Throws Error with the field, its value and the rule.

@@ -15,6 +15,9 @@ int BNNSOptimizerStep(BNNSOptimizerFunction function, const void* fields, size_t
     const bnns::Options options = bnns::read_options(filter_parameters, "optimizer");
     const bnns::OptimizerProblem problem = bnns::make_optimizer_problem(function, fields);
     bnns::optimizer_step(problem, n, parameters, gradients, accumulators, options);
-    if (timer.active()) timer.finish("optimizer " + problem.text() + " tensors" + std::to_string(n), 1);
+    if (timer.active() && !timer.finish_again(problem.hash(n), 1)) {
+      timer.finish("optimizer " + problem.text() + " tensors" + std::to_string(n), 1, nullptr, nullptr,
+                   problem.hash(n));
+    }
   });
 }

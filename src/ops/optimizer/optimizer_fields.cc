@@ -5,6 +5,7 @@
 
 #include "src/core/enum_name.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 #include "src/ops/optimizer/optimizer.h"
 
 namespace bnns {
@@ -221,6 +222,11 @@ std::string OptimizerProblem::text() const {
   if (decays) result += " decoupled_decay";
   result += kPenalties[static_cast<size_t>(regularization)];
   return result + kClips[static_cast<size_t>(clipping)];
+}
+
+uint64_t OptimizerProblem::hash(size_t n) const {
+  return text_hash(kOp) ^ (uint64_t{n} << 32 | uint64_t{decays} << 24 | static_cast<uint64_t>(clipping) << 16 |
+                           static_cast<uint64_t>(regularization) << 8 | static_cast<uint64_t>(rule));
 }
 
 }  // namespace bnns

@@ -5,6 +5,7 @@
 #include "tools/bnns/model/network.h"
 #include "tools/bnns/model/ranks.h"
 #include "tools/bnns/model/train.h"
+#include "tools/bnns/trace_range.h"
 
 namespace bnns::tool {
 
@@ -34,6 +35,7 @@ void load_item(const Dataset& set, std::size_t index, Change change, float* out)
 }
 
 std::vector<float> predict_all(Network& model, const Dataset& set, Ranks* ranks) {
+  const TraceRange range("test");
   const std::size_t inputs = set.inputs(), outputs = set.steps * set.classes,
                     rank = ranks != nullptr ? ranks->rank() : 0, size = ranks != nullptr ? ranks->size() : 1,
                     last = set.count() * (rank + 1) / size;

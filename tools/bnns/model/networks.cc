@@ -10,10 +10,12 @@
 #include "tools/bnns/model/resnet.h"
 #include "tools/bnns/model/train.h"
 #include "tools/bnns/text.h"
+#include "tools/bnns/trace_range.h"
 
 namespace bnns::tool {
 
 std::unique_ptr<Network> make_network(const TrainOptions& o, const Dataset& set, std::size_t max_batch) {
+  const TraceRange range("network");
   const Inputs inputs{set.rows, set.columns, set.channels};
   if (o.model == "mlp") {
     return std::make_unique<Mlp>(set.inputs(), o.hidden, set.classes, max_batch, o.seed, o.threads);

@@ -14,6 +14,7 @@
 #include "tools/bnns/data/sha256.h"
 #include "tools/bnns/model/run.h"
 #include "tools/bnns/text.h"
+#include "tools/bnns/trace_range.h"
 
 namespace bnns::tool {
 namespace {
@@ -108,6 +109,7 @@ StepFigures step_with_ranks(Run& run, Batch& batch, std::size_t count, bool stop
 // One step on the next items of the epoch. Returns how many they were; `stop` is that of all ranks then.
 std::size_t step(Run& run, Epoch& epoch, const Dataset& set, std::vector<float>& x, std::vector<float>& labels,
                  bool& stop) {
+  const TraceRange range("step");
   const std::size_t count = std::min(run.batch_size, run.count - epoch.seen);
   Batch batch{epoch, set, x, labels, {}};
   for (std::size_t i = 0; i < count; ++i) batch.changes.push_back(epoch.next_change(run.options));

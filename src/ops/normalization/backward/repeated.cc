@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "src/core/checked.h"
+#include "src/core/log.h"
 #include "src/ops/normalization/backward/pass.h"
 #include "src/tensor/elements.h"
 
@@ -42,6 +43,8 @@ void add_up(const float* values, const Tensor& to, double* sums) {
 void normalization_backward(const NormalizationProblem& problem, const NormalizationParameters& parameters,
                             const NormalizationState& state, const NormalizationBackward& call, ScratchShelf& scratch,
                             size_t n_threads) {
+  const size_t kept = problem.count() * sizeof(float);
+  count_work(product_of(call.batch, problem.y.span_bytes() + (call.dx ? problem.x.span_bytes() : 0) + kept));
   if (!repeats(call.dbeta) && !repeats(call.dgamma)) {
     return BackwardPass(problem, parameters, state, call, scratch, n_threads).run();
   }
