@@ -57,9 +57,9 @@ const char* BNNSExtImplementation(void* filter, BNNSExtPass pass, size_t batch) 
 }
 
 void BNNSExtTraceBegin(const char* name) noexcept {
-  if (bnns::detail::watches(bnns::detail::kRecord)) bnns::recorder::begin_range(name ? name : "");
+  if (bnns::recording()) bnns::recorder::begin_range(name ? name : "");
 }
 
 void BNNSExtTraceEnd(void) noexcept {
-  if (bnns::detail::watches(bnns::detail::kRecord)) bnns::recorder::end_range();
+  if (bnns::recording()) bnns::recorder::end_range();
 }

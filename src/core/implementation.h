@@ -50,7 +50,7 @@ class CallRecord {
   void add(const char* name) noexcept;  // once each, in the order of the first choice
   void use_threads(size_t threads) noexcept { threads_ = threads > threads_ ? threads : threads_; }
 
-  // What an operator says that it moved and computed: an estimate from shapes (count_work in src/core/log.h).
+  // What an operator says that it moved and computed: an estimate from shapes (count_work of src/core/log.h).
   void count(double bytes, double operations) noexcept { bytes_ += bytes, operations_ += operations; }
   // The call's number in the trace, which the parts that workers run refer to; 0: it is not traced.
   void set_call(uint64_t call) noexcept { call_ = call; }

@@ -168,7 +168,7 @@ uint64_t text_hash(const char* text) noexcept {
 }
 
 void CallTimer::start() noexcept {
-  if (detail::watches(detail::kRecord)) record_->set_call(recorder::next_call());
+  if (recording()) record_->set_call(recorder::next_call());
   start_ = detail::monotonic_nanoseconds();
 }
 
@@ -200,7 +200,7 @@ void finish_call(FinishedCall call) noexcept {
                   static_cast<double>(call.end - call.start) * 1e-3);
     log_message(BNNSExtLogVerbose, line);
   }
-  if (detail::watches(detail::kRecord)) recorder::add(call, implementation);
+  if (recording()) recorder::add(call, implementation);
 }
 
 }  // namespace bnns

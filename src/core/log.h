@@ -48,11 +48,13 @@ inline bool nan_check_wanted() noexcept {
   return detail::watches(detail::kCheckNaN);
 }
 
-// An operator's own word about a call that is recorded: the bytes of the arrays it reads and writes, and its operations
-// (2 for a multiplication and an addition). Estimates from shapes; a cache may spare some of the bytes, and Winograd's
-// algorithm some of the operations. A relaxed load where nothing is recorded.
+// An operator's own word about a call, `if (recording()) count_work(...)`: the bytes of the arrays it reads and writes,
+// and its operations (2 for a multiplication and an addition). Estimates from shapes; a cache may spare some of the
+// bytes, and Winograd's algorithm some of the operations.
+inline bool recording() noexcept {
+  return detail::watches(detail::kRecord);
+}
 inline void count_work(double bytes, double operations = 0) noexcept {
-  if (!detail::watches(detail::kRecord)) return;
   if (CallRecord* record = CallRecord::current()) record->count(bytes, operations);
 }
 template <class... Sizes>

@@ -301,7 +301,7 @@ void copy_values(const CopyProblem& p, size_t n_threads) {
 }  // namespace
 
 void copy_tensor(const CopyProblem& problem, size_t n_threads) {
-  count_work(product_of(problem.from.span_bytes() + problem.to.span_bytes()));
+  if (recording()) count_work(product_of(problem.from.span_bytes() + problem.to.span_bytes()));
   if (problem.kind == CopyKind::integers) return copy_integers(problem, n_threads);
   if (problem.kind == CopyKind::values) return copy_values(problem, n_threads);
   switch (type_bytes(problem.from.type)) {

@@ -68,9 +68,11 @@ size_t product_scratch_bytes(const Product& product, size_t threads) {
 void product_run(const Product& product, void* scratch, size_t threads) {
   detail::ProductPlan plan;
   detail::make_product_plan(product, &plan);
-  double operations = product.b.tensor ? 2 : 1;
-  for (size_t k = 0; k < product.indices; ++k) operations *= static_cast<double>(product.extent[k]);
-  count_work(0, operations);
+  if (recording()) {
+    double operations = product.b.tensor ? 2 : 1;
+    for (size_t k = 0; k < product.indices; ++k) operations *= static_cast<double>(product.extent[k]);
+    count_work(0, operations);
+  }
   char* const memory = static_cast<char*>(scratch);
   for (size_t i = 0; i < plan.steps; ++i) {
     detail::ProductStep& s = plan.step[i];

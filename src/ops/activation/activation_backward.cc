@@ -94,7 +94,7 @@ void ActivationFilter::backward(const BackwardCall& call) {
     check_in_place(dy, dx, batch, kActivation);
     check_in_place(s, dx, batch, kActivation);
   }
-  count_work(product_of(batch, problem_.i.span_bytes() + 2 * problem_.o.span_bytes()));
+  if (recording()) count_work(product_of(batch, problem_.i.span_bytes() + 2 * problem_.o.span_bytes()));
   if (call.weights_delta) backward_alpha(batch, s, dy, dalpha);  // first: in_delta may overwrite its operands
   if (!call.in_delta) return;
   if (problem_.activation.is_rowwise()) return backward_rows(batch, source, s, dy, dx);

@@ -72,7 +72,7 @@ void ActivationFilter::forward(size_t batch, const void* in, size_t in_stride, v
   if (problem_.activation.function == BNNSActivationFunctionGumbel) return forward_gumbel(batch, y);
   const BatchOperand x = input_operand(problem_.i, batch, in, in_stride, "in", "in_stride");
   check_in_place(x, y, batch, kActivation);
-  count_work(product_of(batch, problem_.i.span_bytes() + problem_.o.span_bytes()));
+  if (recording()) count_work(product_of(batch, problem_.i.span_bytes() + problem_.o.span_bytes()));
   if (problem_.activation.function == BNNSActivationFunctionGumbelMax) return forward_gumbel_max(batch, x, y);
   if (problem_.activation.is_rowwise()) return forward_rows(batch, x, y);
   if (problem_.integer) return forward_integer(batch, x, y);

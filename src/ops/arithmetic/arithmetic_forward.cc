@@ -66,9 +66,11 @@ void ArithmeticFilter::forward(size_t batch, size_t inputs, const void* const* i
   }
   if (batch == 0) return;
   if (!in) fail_invalid("%s: in is NULL, expected an array of %zu pointers", kOp, inputs);
-  size_t bytes = p.out.span_bytes();
-  for (size_t k = 0; k < inputs; ++k) bytes += p.in[k].span_bytes();
-  count_work(product_of(batch, bytes));
+  if (recording()) {
+    size_t bytes = p.out.span_bytes();
+    for (size_t k = 0; k < inputs; ++k) bytes += p.in[k].span_bytes();
+    count_work(product_of(batch, bytes));
+  }
   if (!in_stride) fail_invalid("%s: in_stride is NULL, expected an array of %zu strides", kOp, inputs);
   check_data(out, p.out.type, kOp, "out");
   out_stride = output_batch_stride(out_stride, batch, p.out, kOp, "out_stride");

@@ -189,7 +189,7 @@ void ConvolutionFilter::backward(const BackwardCall& call) {
   const Gradients wanted = check_backward(call);
   const size_t batch = call.batch;
   for (const bool wants : {call.weights_delta != nullptr, call.in_delta != nullptr}) {
-    if (wants)
+    if (wants && recording())
       count_work(product_of(batch, p.x.span_bytes() + p.y.span_bytes()) + product_of(p.w.span_bytes()),
                  p.operations(batch));
   }

@@ -66,8 +66,9 @@ void ConvolutionFilter::forward(size_t batch, const void* in, size_t in_stride, 
     check_disjoint(in, batch_bytes(batch, in_stride, p.x, p.op(), "in_stride"), "in", out,
                    batch_bytes(batch, out_stride, p.y, p.op(), "out_stride"), "out", p.op());
   }
-  count_work(product_of(batch, p.x.span_bytes() + p.y.span_bytes()) + product_of(p.w.span_bytes()),
-             p.operations(batch));
+  if (recording())
+    count_work(product_of(batch, p.x.span_bytes() + p.y.span_bytes()) + product_of(p.w.span_bytes()),
+               p.operations(batch));
   const ImageSource x{&x_, in, in_stride};
   ImageTarget y{&y_, out, out_stride};
   if (p.integer) {

@@ -72,8 +72,9 @@ void FullyConnectedFilter::forward(size_t batch, const void* in, size_t in_strid
   check_data(out, p.y.type, kOp, "out");
   check_disjoint(in, batch_bytes(batch, in_stride, p.x, kOp, "in_stride"), "in", out,
                  batch_bytes(batch, out_stride, p.y, kOp, "out_stride"), "out", kOp);
-  count_work(product_of(batch, p.x.span_bytes() + p.y.span_bytes()) + product_of(p.w.span_bytes()),
-             2 * product_of(batch, p.inputs, p.outputs));
+  if (recording())
+    count_work(product_of(batch, p.x.span_bytes() + p.y.span_bytes()) + product_of(p.w.span_bytes()),
+               2 * product_of(batch, p.inputs, p.outputs));
   if (p.integer) return forward_integer(batch, in, in_stride, out, out_stride);
 
   MatrixOperand x(p.x, in, batch, in_stride), w = weight_operand(batch);

@@ -268,7 +268,7 @@ void LossFilter::backward(const LossCall& call, const BNNSNDArrayDescriptor* out
 double LossFilter::execute(LossRun* run) const {
   const bool by_element = !problem_.per_sample() && !problem_.is_yolo();
   if (by_element) merge_batch(run);
-  count_work(product_of(run->batch, run->n, 3 * sizeof(float)));  // x, labels, dx
+  if (recording()) count_work(product_of(run->batch, run->n, 3 * sizeof(float)));  // x, labels, dx
   const auto kernel = by_element                                            ? element_loss
                       : problem_.is_yolo()                                  ? yolo_loss
                       : problem_.function == BNNSLossFunctionCosineDistance ? cosine_loss

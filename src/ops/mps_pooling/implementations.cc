@@ -49,7 +49,7 @@ namespace {
 // A call that is timed is waited for.
 int encode_cuda(const void* encode, void* stream) noexcept {
   const auto& e = *static_cast<const PoolEncode*>(encode);
-  if (!detail::watches(detail::kVerbose | detail::kRecord)) return pool_cuda(e, stream);
+  if (!verbose() && !recording()) return pool_cuda(e, stream);
   int error = cuda::synchronize(stream);
   const CallTimer timer("encode");
   if (error == 0) error = pool_cuda(e, stream);

@@ -51,7 +51,7 @@ void NormalizationFilter::apply(size_t batch, const void* in, size_t in_stride, 
   call.y = out;
   call.y_stride = output_batch_stride(out_stride, batch, p.y, kOp, "out_stride");
   check_in_place_or_apart({p.x, in, call.x_stride, "in"}, {p.y, out, call.y_stride, "out"}, batch, kOp);
-  count_work(product_of(batch, p.x.span_bytes() + p.y.span_bytes()));
+  if (recording()) count_work(product_of(batch, p.x.span_bytes() + p.y.span_bytes()));
   if (!training) return normalization_forward(p, parameters_, call, scratch_, options_.n_threads);
 
   const ForkLock lock(mutex_);

@@ -207,7 +207,8 @@ void optimizer_step(const OptimizerProblem& problem, size_t n, BNNSNDArrayDescri
   set_scales(problem, n, options.n_threads, entries.data());
 
   const size_t total = entries[n - 1].first + entries[n - 1].slice.n;
-  count_work(product_of(total, (3 + 2 * problem.states) * sizeof(float)));  // w and states twice, gradients once
+  if (recording())
+    count_work(product_of(total, (3 + 2 * problem.states) * sizeof(float)));  // w and states twice, gradients once
   const size_t chunk = std::clamp(round_up(total / 64, kShortChunk), kShortChunk, kLongChunk);
   const size_t tasks = div_up(total, chunk);
   const size_t threads = threads_for(options.n_threads, tasks, thread_work(problem.rule, total));

@@ -190,7 +190,7 @@ void PoolingFilter::forward(size_t batch, const void* in, size_t in_stride, void
   const size_t out_bytes = batch_bytes(batch, out_stride, layer_.y, kOp, "out_stride");
   check_disjoint(in, in_bytes, "in", out, out_bytes, "out", kOp);
   check_disjoint(call.index.data, index_bytes, "indices", out, out_bytes, "out", kOp);
-  count_work(product_of(in_bytes + out_bytes) + product_of(index_bytes));
+  if (recording()) count_work(product_of(in_bytes + out_bytes) + product_of(index_bytes));
   if (!unmax) check_disjoint(call.index.data, index_bytes, "indices", in, in_bytes, "in", kOp);
 
   call.problem = layer_.problem;
@@ -286,7 +286,8 @@ void PoolingFilter::backward(const BackwardCall& call, const PoolingIndices& ind
   PoolingBackward b = prepare_backward(call, indices, &db);
   const PoolingGeometry& g = b.problem.geometry;
   const Tensor &x = layer_.x, &y = layer_.y;
-  count_work(product_of(call.batch, (b.x.data ? 2 : 1) * x.span_bytes() + (b.y.data ? 2 : 1) * y.span_bytes()));
+  if (recording())
+    count_work(product_of(call.batch, (b.x.data ? 2 : 1) * x.span_bytes() + (b.y.data ? 2 : 1) * y.span_bytes()));
   if (call.in_delta && call.batch) {
     const PoolingPlan<PoolingBackward> plan = plan_pooling(b);
     plan.record();

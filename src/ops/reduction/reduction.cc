@@ -245,7 +245,7 @@ void ReductionFilter::forward(size_t batch, const void* in, size_t in_stride, vo
     check_disjoint(out, batch_bytes(batch, pair.to_stride, p.y, kOp, "out_stride"), "out", p.w.data, p.w.span_bytes(),
                    "w_desc", kOp);
   }
-  count_work(product_of(batch, p.x.span_bytes() + p.y.span_bytes()));
+  if (recording()) count_work(product_of(batch, p.x.span_bytes() + p.y.span_bytes()));
   reduce_batch(p, batch, pair.from_stride, pair.to_stride, options_.n_threads, scratch_);
 }
 

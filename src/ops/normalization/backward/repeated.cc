@@ -43,8 +43,9 @@ void add_up(const float* values, const Tensor& to, double* sums) {
 void normalization_backward(const NormalizationProblem& problem, const NormalizationParameters& parameters,
                             const NormalizationState& state, const NormalizationBackward& call, ScratchShelf& scratch,
                             size_t n_threads) {
-  const size_t kept = problem.count() * sizeof(float);
-  count_work(product_of(call.batch, problem.y.span_bytes() + (call.dx ? problem.x.span_bytes() : 0) + kept));
+  if (recording())
+    count_work(product_of(
+        call.batch, problem.y.span_bytes() + (call.dx ? problem.x.span_bytes() : 0) + problem.count() * sizeof(float)));
   if (!repeats(call.dbeta) && !repeats(call.dgamma)) {
     return BackwardPass(problem, parameters, state, call, scratch, n_threads).run();
   }
