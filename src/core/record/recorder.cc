@@ -20,6 +20,7 @@ Site other_calls{0, "call", "others: more kinds of calls than are told apart", "
 Chunk* chunks = nullptr;  // nullptr: no trace
 std::atomic<size_t> chunk_count{0};
 std::atomic<uint64_t> calls{0}, lost{0};
+bool profiled = false;
 int64_t began = 0;
 uint32_t generation = 0;  // of the process that records; a child of a fork does not
 
@@ -153,8 +154,10 @@ uint32_t make_slot(const FinishedCall& call, const char* implementation) noexcep
 }
 
 void count_call(Site& site, uint32_t slot, const FinishedCall& c) noexcept {
-  site.calls.fetch_add(1, std::memory_order_relaxed);
-  site.nanoseconds.fetch_add(static_cast<uint64_t>(c.end - c.start), std::memory_order_relaxed);
+  if (profiled) {
+    site.calls.fetch_add(1, std::memory_order_relaxed);
+    site.nanoseconds.fetch_add(static_cast<uint64_t>(c.end - c.start), std::memory_order_relaxed);
+  }
   if (c.record->call() != 0) add_event(own_lane(), {c.start, c.end, c.record->call(), slot});
 }
 
@@ -173,6 +176,7 @@ bool start() noexcept {
     chunks = memory == MAP_FAILED ? nullptr : static_cast<Chunk*>(memory);
   }
   if (!chunks && !wanted.profile) return false;
+  profiled = wanted.profile;
   generation = fork_generation();
   began = detail::monotonic_nanoseconds();
   return true;
@@ -218,7 +222,7 @@ void end_range() noexcept {
 
 const Site* site_at(uint32_t slot) noexcept {
   if (slot < kSiteSlots) return sites[slot].load(std::memory_order_acquire);
-  return slot == kOtherCalls && other_calls.calls.load(std::memory_order_relaxed) != 0 ? &other_calls : nullptr;
+  return slot == kOtherCalls ? &other_calls : nullptr;
 }
 
 const Chunk* chunk_at(size_t k) noexcept {
