@@ -12,9 +12,9 @@ namespace bnns::tool {
 namespace {
 
 // docs/settings.md says what each does.
-constexpr const char* kVariables[] = {
-    "BNNS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "BNNS_MAX_ISA",   "BNNS_PRECISION",
-    "BNNS_SKIP",        "BNNS_VERBOSE",           "BNNS_CHECK_NAN", "BNNS_MPS_DEVICE"};
+constexpr const char* kVariables[] = {"BNNS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "BNNS_MAX_ISA",   "BNNS_PRECISION",
+                                      "BNNS_SKIP",        "BNNS_VERBOSE",           "BNNS_CHECK_NAN", "BNNS_TRACE",
+                                      "BNNS_PROFILE",     "BNNS_MPS_DEVICE"};
 
 // What stands behind "name" and a colon in a file of /proc; "" if there is no such line.
 std::string field(const std::filesystem::path& path, const std::string& name) {

@@ -27,7 +27,7 @@ namespace {
 constexpr int kFailed = 1, kBadInput = 2;
 constexpr char kEnvironment[] =
     "Environment: BNNS_NUM_THREADS, BNNS_MAX_ISA (sse4, avx2, avx512, avx512_bf16, amx), BNNS_VERBOSE (0, error, "
-    "all), NO_COLOR.";
+    "all), BNNS_TRACE (file.json), BNNS_PROFILE (1), NO_COLOR.";
 
 // One line on stderr whatever the text holds (a file name may contain anything).
 int complain(std::string text, int code) {

@@ -21,6 +21,7 @@ Chunk* chunks = nullptr;  // nullptr: no trace
 std::atomic<size_t> chunk_count{0};
 std::atomic<uint64_t> calls{0}, lost{0};
 bool profiled = false;
+std::atomic<bool> started{false};
 int64_t began = 0;
 uint32_t generation = 0;  // of the process that records; a child of a fork does not
 
@@ -58,8 +59,9 @@ Lane* own_lane() noexcept {
   return nullptr;
 }
 
+// And what start() wrote is there.
 bool is_ours() noexcept {
-  return fork_generation() == generation;
+  return started.load(std::memory_order_acquire) && fork_generation() == generation;
 }
 
 bool is_full() noexcept {
@@ -163,7 +165,7 @@ void count_call(Site& site, uint32_t slot, const FinishedCall& c) noexcept {
 
 // Both files are written when the process ends: by exit(), by return from main, or when the library is unloaded.
 [[gnu::destructor]] void finish() noexcept {
-  if (began != 0 && is_ours()) write_files();
+  if (is_ours()) write_files();
 }
 
 }  // namespace
@@ -179,11 +181,12 @@ bool start() noexcept {
   profiled = wanted.profile;
   generation = fork_generation();
   began = detail::monotonic_nanoseconds();
+  started.store(true, std::memory_order_release);
   return true;
 }
 
 uint64_t next_call() noexcept {
-  if (!chunks || !is_ours()) return 0;
+  if (!is_ours() || !chunks) return 0;
   return calls.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
@@ -215,7 +218,7 @@ void begin_range(const char* name) noexcept {
 }
 
 void end_range() noexcept {
-  if (!chunks || !is_ours() || own.depth == 0 || own.depth-- > OwnLane::kDeepest) return;
+  if (!is_ours() || !chunks || own.depth == 0 || own.depth-- > OwnLane::kDeepest) return;
   const OwnLane::Open& range = own.open[own.depth];
   add_event(own_lane(), {range.start, detail::monotonic_nanoseconds(), range.call, range.slot});
 }
