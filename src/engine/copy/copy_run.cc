@@ -16,7 +16,6 @@
 #include <type_traits>
 
 #include "src/core/checked.h"
-#include "src/core/log.h"
 #include "src/core/parallel.h"
 #include "src/engine/copy/copy.h"
 #include "src/tensor/elements.h"
@@ -301,7 +300,6 @@ void copy_values(const CopyProblem& p, size_t n_threads) {
 }  // namespace
 
 void copy_tensor(const CopyProblem& problem, size_t n_threads) {
-  if (recording()) count_work(product_of(problem.from.span_bytes() + problem.to.span_bytes()));
   if (problem.kind == CopyKind::integers) return copy_integers(problem, n_threads);
   if (problem.kind == CopyKind::values) return copy_values(problem, n_threads);
   switch (type_bytes(problem.from.type)) {

@@ -35,6 +35,13 @@ struct AttentionProblem {
   float dropout = 0;  // 0: none
   uint32_t seed = 0;  // 0: from the operating system
 
+  // Of a forward pass; the gradients of all its products take twice as many.
+  double operations(size_t batch) const {
+    const AttentionShape& s = shape;
+    const double projected = product_of(s.queries, model, s.key_size) + product_of(s.keys, key_model, s.key_size) +
+                             product_of(s.keys, value_model, s.value_size) + product_of(s.queries, s.value_size, model);
+    return 2 * product_of(batch, s.heads) * (projected + product_of(s.queries, s.keys, s.key_size + s.value_size));
+  }
   std::string text() const;  // "attention f32 l512 s512 model512 h8 k64 v64"
 };
 

@@ -281,6 +281,7 @@ void AttentionFilter::apply_backward(const AttentionInputs& inputs, const Attent
   extents.add({deltas.value_row, "value_attn_bias_delta", true}, kOp);
   if (workspace.data) extents.add({workspace.data, workspace_bytes, "workspace", true}, kOp);
 
+  if (recording()) count_work(0, 2 * problem_.operations(in.batch));
   AttentionPass pass(options_.n_threads);
   const auto place = [&] {  // the arrays, in cache, workspace and scratch
     const size_t arrays = cached ? 0 : attention_array_floats(s), all = arrays + attention_gradient_floats(s);

@@ -164,6 +164,7 @@ void AttentionFilter::apply(const AttentionInputs& inputs, void* output, size_t 
   pass.begin(lease.data());
   if (h.dropout.threshold) h.dropout.number = ++passes_;
   if (cache.data) write_cache_header(cache.data, h.shape, h.dropout);
+  if (recording()) count_work(0, p.operations(in.batch));
   run_forward(pass, h, in, output, output_stride);
 }
 

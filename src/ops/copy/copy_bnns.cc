@@ -14,6 +14,7 @@ void run(const char* name, BNNSNDArrayDescriptor* dest, const BNNSNDArrayDescrip
   const bnns::Options options = bnns::read_options(filter_params, name);
   const bnns::CopyProblem problem = bnns::make_copy_problem(dest, src, axis0, axis1, name);
   bnns::copy_tensor(problem, options.n_threads);
+  if (timer.active()) bnns::count_work(bnns::product_of(problem.from.span_bytes() + problem.to.span_bytes()));
   if (timer.active()) timer.finish(problem.text(name), 1);
 }
 

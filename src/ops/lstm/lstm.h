@@ -83,6 +83,12 @@ struct LstmProblem {
     return l == 0 || shared_input ? t.first[k] : t.rest[k];
   }
   size_t input_weights_layer(size_t l) const { return l == 0 || shared_input ? l : l - 1; }
+  // Of a forward pass; the gradients of all its products take twice as many.
+  double operations() const {
+    double macs = 0;
+    for (size_t l = 0; l < L; ++l) macs += static_cast<double>(kGates * H) * static_cast<double>(input_width(l) + H);
+    return 2 * macs * static_cast<double>(T * B * D);
+  }
   std::string text() const;  // "lstm f32 i3 h4 b2 layers2 steps5 bidirectional peephole dropout 0.5"
 };
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "src/core/error.h"
+#include "src/core/log.h"
 #include "src/ops/lstm/lstm_run.h"
 #include "src/tensor/overlap.h"
 
@@ -83,6 +84,7 @@ void lstm_backward(const LstmProblem& p, LstmTensors deltas, const Options& opti
     fail_invalid("%s: training_cache_ptr is %p, expected a multiple of %zu", kLstm, cache, alignof(LstmCacheHeader));
   }
   settle_overlap(p, &deltas, cache, bytes);
+  if (recording()) count_work(0, 2 * p.operations());
   LstmCacheHeader expected = make_lstm_header(p, 0);
   if (cache) {
     LstmCacheHeader found;

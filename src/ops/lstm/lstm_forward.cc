@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "src/core/error.h"
+#include "src/core/log.h"
 #include "src/ops/lstm/lstm_run.h"
 #include "src/tensor/overlap.h"
 
@@ -231,6 +232,7 @@ void lstm_forward(const LstmProblem& p, const Options& options, void* cache, siz
     fail_invalid("%s: training_cache_ptr is %p, expected a multiple of %zu", kLstm, cache, alignof(LstmCacheHeader));
   }
   check_forward_overlap(p, cache, bytes);
+  if (recording()) count_work(0, p.operations());
   Buffer own(options, cache ? 0 : LstmMemory(p, nullptr, false).bytes(), "the states of an LSTM");
   LstmCacheHeader header = make_lstm_header(p, seed);
   if (!cache) header.dropout = 0;

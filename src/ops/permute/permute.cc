@@ -1,6 +1,7 @@
 #include "src/ops/permute/permute.h"
 
 #include "src/core/error.h"
+#include "src/core/log.h"
 #include "src/engine/copy/copy.h"
 #include "src/filter/batch_pair.h"
 #include "src/tensor/distinct.h"
@@ -13,6 +14,7 @@ constexpr const char* kOp = "permute";
 // Pairs axis k of y with axis permutation[k] of x, and the samples, and copies.
 void copy_permuted(const PermuteProblem& p, const BatchPair& pair, bool backward, size_t n_threads) {
   if (pair.batch == 0) return;
+  if (recording()) count_work(product_of(pair.batch, pair.from.span_bytes() + pair.to.span_bytes()));
   CopyProblem copy;
   copy.from = pair.from;
   copy.to = pair.to;

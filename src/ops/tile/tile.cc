@@ -2,6 +2,7 @@
 
 #include "src/core/checked.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 #include "src/engine/copy/copy.h"
 #include "src/ops/reduction/reduction.h"
 #include "src/tensor/distinct.h"
@@ -42,6 +43,7 @@ BatchPair make_tile_problem(const BNNSNDArrayDescriptor* x, const BNNSNDArrayDes
 }
 
 void tile_forward(const BatchPair& p, size_t n_threads) {
+  if (recording()) count_work(product_of(p.from.span_bytes() + p.to.span_bytes()));
   CopyProblem copy;
   copy.from = p.from;
   copy.to = p.to;
