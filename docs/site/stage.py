@@ -12,7 +12,7 @@ C_HEADERS = (
     ("bnns/bnns.h", "Functions", "All functions of the classic API, in the order of the header."),
     ("bnns/bnns_structures.h", "Structures", "What the functions take. Set a structure to zero, then the fields that you need."),
     ("bnns/bnns_constants.h", "Constants", "Types, layouts, functions and flags."),
-    ("bnns/bnns_extensions.h", "Extensions", "What we add: errors, the log, threads, instruction sets, algorithms."),
+    ("bnns/bnns_extensions.h", "Extensions", "What we add: errors, the log, threads, instruction sets, algorithms, traces."),
     ("bnns/bnns_io.h", "Files of arrays", "Saving and loading; see also [Saving and loading](../saving.md)."),
     ("bnns/bnns_distributed.h", "Many machines", "Training with mpirun; see also [Training on many machines](../distributed.md)."),
 )
