@@ -2,10 +2,10 @@
 // pool's workers ran (src/core/parallel.cc).
 //
 // Calls that are alike share a Site: one pass of one problem with one batch, algorithm and number of threads. For a
-// profile a site counts its calls. A trace keeps an event for each call, in chunks that each
-// belong to one lane (a thread), so that no two threads write to one. Both have a bound: after kSites kinds of calls
-// further ones are counted together, after kChunks chunks events are no longer kept, and what is written at the
-// process's end says how many. Nothing is allocated but a site when its first call ends.
+// profile a site counts its calls. A trace keeps an event for each call, in chunks that each belong to one lane (a
+// thread), so that no two threads write to one. Both have a bound: after kSites kinds of calls further ones are counted
+// together, after kChunks chunks events are no longer kept, and what is written at the process's end says how many.
+// Nothing is allocated but a site when its first call ends.
 #pragma once
 
 #include <atomic>
