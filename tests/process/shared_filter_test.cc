@@ -1,5 +1,5 @@
 // Sixteen threads call one filter at a time, forward and backward, each with arrays of its own, and get what one thread
-// alone gets.
+// alone gets; a filter is made, used and destroyed on different threads.
 
 #include <gtest/gtest.h>
 
@@ -51,6 +51,36 @@ TEST(EveryLayer, OneFilterForSixteenThreads) {
   }
   RecordProperty("figure", std::to_string(applies) + " calls by 16 threads equal to one thread's; " +
                                std::to_string(left_out) + " layers with state left out");
+}
+
+// The thread that made a filter is gone before another uses it, and a third destroys it.
+TEST(EveryLayer, BC47_MadeUsedAndDestroyedOnDifferentThreads) {
+  constexpr size_t kUsers = 4;
+  std::vector<Layers> sets;
+  for (size_t t = 0; t < kUsers; ++t) sets.push_back(every_layer());
+  const Layers alone = every_layer();
+  FilterOptions options = {};
+  options.n_threads = 2;
+  for (size_t i = 0; i < alone.size(); ++i) {
+    Layer& layer = *alone[i];
+    if (!layer.create) continue;
+    BNNSFilter filter = layer.create(&options);
+    for (const Layer::Call& call : layer.calls) EXPECT_EQ(call.run(filter, &options), 0) << BNNSExtLastError();
+    BNNSFilterDestroy(filter);
+    const std::vector<char> expected = layer.written();
+    std::thread([&] { filter = sets[0][i]->create(&options); }).join();
+    std::vector<std::thread> users;
+    std::atomic<size_t> different{0};
+    for (size_t t = 0; t < (layer.keeps_state ? 1 : kUsers); ++t) {
+      users.emplace_back([&, t] {
+        for (const Layer::Call& call : sets[t][i]->calls) different += call.run(filter, &options) != 0;
+        different += sets[t][i]->written() != expected;
+      });
+    }
+    for (std::thread& user : users) user.join();
+    EXPECT_EQ(different, 0u) << layer.name;
+    std::thread([&] { BNNSFilterDestroy(filter); }).join();
+  }
 }
 
 }  // namespace

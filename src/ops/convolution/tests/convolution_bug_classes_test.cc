@@ -397,5 +397,49 @@ TEST(ConvolutionBugClasses, BC18_EveryRemainder) {
   });
 }
 
+// A table of algorithms, or a remembered size, that does not look at a field of the problem serves the wrong one. Every
+// field in turn is changed alone, and the two problems take turns.
+TEST(ConvolutionBugClasses, BC56_ProblemsThatDifferInOneField) {
+  const ConvolutionShape bases[] = {make_shape(2, 8, 12, 14, 16, 3, 1, 1), make_shape(2, 16, 12, 14, 16, 3, 1, 1, 16),
+                                    make_shape(2, 8, 13, 14, 16, 3, 2, 1), make_shape(1, 32, 9, 10, 32, 3, 1, 1),
+                                    make_shape(2, 8, 12, 14, 16, 4, 2, 1, 1, 1, true)};
+  size_t ConvolutionShape::*const fields[] = {&ConvolutionShape::n,   &ConvolutionShape::ih,  &ConvolutionShape::iw,
+                                              &ConvolutionShape::kh,  &ConvolutionShape::kw,  &ConvolutionShape::sy,
+                                              &ConvolutionShape::sx,  &ConvolutionShape::dy,  &ConvolutionShape::dx,
+                                              &ConvolutionShape::top, &ConvolutionShape::left};
+  const auto kWhole = [](size_t) { return 0.25; };  // Winograd's sums of whole numbers are not exact
+  const auto right = [&](const ConvolutionShape& s) {
+    SCOPED_TRACE(text(s));
+    Random random(9);
+    const auto x = random.integers(s.x_count()), w = random.integers(s.w_count()), b = random.integers(s.o),
+               dy = random.integers(s.y_count());
+    const auto got = run_convolution(s, x, w, b, dy);
+    EXPECT_TRUE(within(got.y, ref::convolution_forward(s, widen(x), widen(w), widen(b)), s.y_count(), kWhole)) << "y";
+    const auto r = ref::convolution_backward(s, widen(x), widen(w), widen(dy));
+    EXPECT_TRUE(within(got.dx, r.dx, s.x_count(), kWhole)) << "dx";
+    EXPECT_TRUE(within(got.dw, r.dw, s.w_count(), kWhole)) << "dw";
+  };
+  for_each_isa([&] {
+    for (const ConvolutionShape& base : bases) {
+      const auto beside = [&](ConvolutionShape other) {
+        other = fitted(other);
+        for (const auto& s : {other, base}) right(s);
+      };
+      for (const auto field : fields) {
+        ConvolutionShape other = base;
+        ++(other.*field);
+        beside(other);
+      }
+      ConvolutionShape twice = base;  // channels and groups
+      twice.i *= 2, twice.o *= base.groups == 1 ? 1 : 2;
+      beside(twice);
+      twice.groups *= 2;
+      beside(twice);
+      twice = base, twice.o *= 2;
+      beside(twice);
+    }
+  });
+}
+
 }  // namespace
 }  // namespace bnns

@@ -254,6 +254,7 @@ TEST(PoolingBugClasses, BC06_TheFirstOfEqualMaximaGetsAll) {
       auto shapes = one_of_each_kernel(3, size);
       // Planes that fill the vectors of a narrow kernel, and a window that hangs over.
       if (size == 32 || size == 64) shapes = {overhanging(square(3, size, 3, 2, 1))};
+      if (size == 150) shapes.push_back(square(3, size, 3, 50));  // far apart: window by window
       for (const PoolShape& s : shapes) {
         const size_t N = 4, plane = size_t(s.H * s.W), windows = size_t(s.OH * s.OW);
         for (const int values : {0, 1}) {  // a constant image, and one of -1, 0 and 1
@@ -314,13 +315,18 @@ TEST(PoolingBugClasses, BC08_IndicesOfAnyPathServeAnyOther) {
   long_row.W = 300, long_row.kw = 256, long_row.OW = 45;
   PoolShape tall = square(2, 20, 16, 1);
   tall.kh = 17, tall.OH = 4;
-  std::vector<PoolShape> shapes = {square(2, 21, 16, 2, 3), tall, long_row, square(1, 258, 257, 1),
-                                   square(1, 257, 257, 1)};
+  std::vector<PoolShape> shapes = {
+      square(2, 21, 16, 2, 3), tall, long_row, square(1, 258, 257, 1), square(1, 257, 257, 1),
+      square(1, 600, 257, 300)};
   for (const PoolShape& s : one_of_each_kernel(2, 19)) shapes.push_back(s);
   Random random(8);
   for (const PoolShape& s : shapes) {
-    const auto x = random.integers(s.large(), 50);
+    auto x = random.integers(s.large(), 50);
     auto g = random.integers(s.small());
+    // The last window has its maximum at its end: as far from its first pixel as can be.
+    size_t last = 0;
+    ref::for_each_pixel(s, s.OH - 1, s.OW - 1, [&](size_t i) { last = i; });
+    x[last] = 60;
     const auto want = ref::pool_forward(Pool::max, s, 1, widen(x));
     const auto dx_want = ref::pool_backward(Pool::max, s, 1, widen(x), widen(g));
     const auto filter = PoolLayer(Pool::max, s).make();
