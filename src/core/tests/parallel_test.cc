@@ -135,7 +135,9 @@ TEST(ParallelFor, WorksAfterFork) {
       alarm(5);
       std::atomic<size_t> total{0};
       parallel_for(64, 4, [&](size_t, size_t) { ++total; });
-      _exit(total == 64 ? 0 : 1);
+      const std::filesystem::directory_iterator first("/proc/self/task"), end;
+      const auto threads = std::distance(first, end);
+      _exit(total != 64 ? 1 : threads == 4 ? 0 : 2);
     }
     int status = -1;
     ASSERT_EQ(waitpid(pid, &status, 0), pid);

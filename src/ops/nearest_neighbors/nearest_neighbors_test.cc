@@ -135,7 +135,7 @@ TEST(NearestNeighborsMisuse, BC34_BC37_CallsSayWhyAndWriteNothing) {
   EXPECT_EQ(BNNSNearestNeighborsLoad(other, 1, samples.data()), -1);
 }
 
-TEST(NearestNeighborsMisuse, BC42_FailingAllocations) {
+TEST(NearestNeighborsMisuse, BC42_BC45_FailingAllocations) {
   const BNNSFilterParameters options = Accountant::options();
   const float samples[4] = {0, 1, 2, 3};
   int failures = 0;

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 
 #include "src/core/error.h"
@@ -104,6 +106,20 @@ TEST(Resolve, SaysWhyItRefuses) {
   float value = 0;
   auto table = descriptor(BNNSDataLayoutVector, {3}, &value, BNNSDataTypeIndexed4);
   refused(table, "table_data is NULL");
+}
+
+// Each product and sum of sizes and strides that wraps is refused, also where all others fit.
+TEST(Resolve, BC34_SizesThatWrap) {
+  const auto refused = [](BNNSNDArrayDescriptor d, std::initializer_list<size_t> strides) {
+    std::copy(strides.begin(), strides.end(), d.stride);
+    EXPECT_THROW(resolve(d, "op", "field"), Error);
+  };
+  constexpr size_t k32 = size_t{1} << 32, k62 = size_t{1} << 62;
+  refused(descriptor(BNNSDataLayout2DLastMajor, {k32, k32}, nullptr), {1, 1});  // elements that share addresses
+  refused(descriptor(BNNSDataLayout4DLastMajor, {2, 2, 2, 2}, nullptr), {k62, k62, k62, k62});
+  refused(descriptor(BNNSDataLayoutVector, {k32 + 1}, nullptr), {k32});
+  refused(descriptor(BNNSDataLayoutVector, {k62}, nullptr), {1});  // bytes
+  refused(descriptor(BNNSDataLayoutConvolutionWeightsOIHW_Pack32, {k32, k32, 1, 32}, nullptr), {});
 }
 
 TEST(Sizes, DataSizeFollowsTheSpecification) {

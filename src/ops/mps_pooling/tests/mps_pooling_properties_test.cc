@@ -1,5 +1,7 @@
 // Random properties of all kinds through the public classes against the reference: forward and gradient with
 // destinations, and gradients from states against central differences of the whole forward encode in double.
+#include <algorithm>
+
 #include "src/ops/mps_pooling/tests/mps_pooling_testing.h"
 
 namespace bnns::testing {
@@ -224,6 +226,31 @@ TEST_P(PoolingProperties, SameBitsAsTheCpuDevice) {
     renew();
     EXPECT_EQ(results[0][0].v, results[1][0].v);
     EXPECT_EQ(results[0][1].v, results[1][1].v);
+  }
+}
+
+// More images, and more slices of channels, than a CUDA grid has rows (65,535).
+TEST_P(PoolingProperties, BC65_MoreImagesThanAGridHasRows) {
+  for (const auto& [images, channels] : {std::pair{int64_t{65'537}, int64_t{4}}, {int64_t{1}, int64_t{4 * 65'537}}}) {
+    for (const int64_t size : {2, 4}) {  // a window that is the plane, and windows that tile it
+      for (const auto format : {MPS::ImageFeatureChannelFormatFloat32, MPS::ImageFeatureChannelFormatFloat16}) {
+        SCOPED_TRACE(std::to_string(images) + " images, " + std::to_string(channels) + " channels");
+        PoolImage source(images, channels, size, size), want(images, channels, size / 2, size / 2);
+        Random r(15);
+        for (double& v : source.v) v = r.integer(-8, 8);
+        for (size_t i = 0; i < want.v.size(); ++i) {
+          const size_t half = size_t(size) / 2, x = i % half, y = i / half % half, plane = i / half / half;
+          const double* from = &source.v[plane * size_t(size * size) + 2 * y * size_t(size) + 2 * x];
+          want.v[i] = std::max({from[0], from[1], from[size], from[size + 1]});
+        }
+        auto max = NS::TransferPtr(MPS::CNNPoolingMax::alloc()->init(device(), 2, 2, 2, 2));
+        max->setOffset({1, 1, 0});
+        MPS::Image *x = image(source, format), *y = image(images, channels, size / 2, size / 2, format);
+        max->encodeToCommandBuffer(buffer(), x, y);
+        run();
+        EXPECT_TRUE(read(y).v == want.v);
+      }
+    }
   }
 }
 
