@@ -40,7 +40,7 @@ fault("BC63", "two fields of a struct change places",
       "include/bnns/bnns_structures.h",
       "  size_t x_stride;               ///< Horizontal step; 0 means 1\n  size_t y_stride;               ///",
       "  size_t y_stride;               ///< Horizontal step; 0 means 1\n  size_t x_stride;               ///",
-      "api_layout", targets=["build.ninja"])
+      "api_layout", targets=["api_conformance"])
 fault("BC63", "symbols that no header declares are exported",
       "src/c_api/exports.map.in",
       "  global: BNNS*;\n  local: *;",

@@ -46,11 +46,11 @@ fault("BC52", "a quota of one and a half CPUs is one CPU",
       "const double wanted = (quota + period - 1) / period;",
       "const double wanted = quota / period;",
       "cgroup_test", "CgroupThreads.*")
-fault("BC53", "the sum of a loss is cut by the number of threads",
-      "src/ops/loss/loss.cc",
-      "kLossChunk / unit, div_up(units, kMaxTasks)});",
-      "kLossChunk / unit, div_up(units, options_.n_threads + 1)});",
-      "loss_test", "*.BC53_*")
+fault("BC53", "gradients of weights are summed in as many slices as there are threads",
+      "src/ops/convolution/gemm/dw.cc",
+      "slices_ = weight_slices(blocks, pixels_.count(), c_floats_, work, kSliceWork);",
+      "slices_ = std::min(weight_slices(blocks, pixels_.count(), c_floats_, work, kSliceWork), std::max<size_t>(p.threads, 1));",
+      "same_bits_test", "EveryLayer.SameBits*")
 fault("BC54", "workers outlive the library",
       "src/core/parallel.cc",
       "if (existing && existing->is_ours() && existing->stop()) delete existing;",
