@@ -13,13 +13,15 @@ KNOWN = {
     "what calls say": "callback callback_mutex callback_user printing watch said told known",
     "algorithms left out, and those that ran": "skips chosen_names names_are_chosen kept current_record",
     "the last error of a thread": "last_error_text",
+    "calls that are recorded: counters, and memory that each thread writes for itself":
+        "sites site_count other_calls chunks chunk_count calls lost began lanes own wanted trace_path started profiled",
     "copies of weights, to say that one is stale": "copies remembered_copies",
     "keys of random numbers": "first_key seeded_key next_number count",
     "kinds of generators": "kinds",
     "the first number of threads, for a promised size": "first_default",
     "numbers of temporary files": "serial",
     "addresses that nobody reads": "nothing nowhere_",
-    "the compiler's": "__dso_handle __TMC_END__ __cpu_model __cpu_features2 completed.0",
+    "the compiler's": "__dso_handle __TMC_END__ __tls_guard __cpu_model __cpu_features2 completed.0",
 }
 
 
