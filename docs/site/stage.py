@@ -30,7 +30,8 @@ def first_words(path):
     """What a program says of itself in the comment or text at its top: the first sentence."""
     text = path.read_text(encoding="utf-8")
     found = re.match(r'"""(.*?)"""', text, re.S) or re.match(r"((?://[^\n]*\n)+)", text)
-    said = re.sub(r"\n?// ?", " ", found.group(1) if found else "").strip()
+    said = re.sub(r"^// (?:cc|c\+\+|prints:|stderr:|g\+\+) .*\n", "", found.group(1) if found else "", flags=re.M)   # how to run it
+    said = re.sub(r"\n?// ?", " ", said).strip()
     said = re.sub(r"\s+", " ", said)
     return re.split(r"(?<=[.:]) (?:[A-Zc]|\()", said)[0].rstrip(":")
 
@@ -142,6 +143,8 @@ class Stage:
                 title = re.match(r"# (.*)\n", text).group(1)
                 first = re.split(r"(?<=\.)\s", text.split("\n", 2)[2].strip())[0].replace("\n", " ")
                 lines.append(f"| [{title}]({path.name}) | {first} |")
+                if re.search(r"examples/operators/\w+\.c$", text, re.M):
+                    path.write_text(text + "\n`tensor.h` is [the helper of these programs](index.md#the-helper-of-the-programs).\n", encoding="utf-8")
                 names.append(path.stem)
         text = index.read_text(encoding="utf-8").replace("<!-- operators -->", "| operator | what it does |\n| --- | --- |\n" + "\n".join(lines))
         index.write_text(text + "\n```{toctree}\n:hidden:\n" + "\n".join(names) + "\n```\n", encoding="utf-8")

@@ -30,7 +30,7 @@ class OpenBNNS(ConanFile):
         self.version = text.split("project(OpenBNNS VERSION ")[1].split()[0]
 
     def export_sources(self):
-        for name in ("CMakeLists.txt", "LICENSE", "README.md", "CHANGELOG.md"):
+        for name in ("CMakeLists.txt", "LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"):
             shutil.copy(os.path.join(self._clone, name), self.export_sources_folder)  # Conan's copy would search build/ too
         for folder in ("cmake", "include", "src", "docs", "examples"):
             copy(self, "*", os.path.join(self._clone, folder), os.path.join(self.export_sources_folder, folder))
