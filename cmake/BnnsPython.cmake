@@ -66,6 +66,15 @@ endif()
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/src/*.cc)
 list(FILTER sources EXCLUDE REGEX "/error\\.cc$")
 bnns_python_extension(_core bnns ${sources})
+target_link_libraries(openbnns_core PRIVATE ${CMAKE_DL_LIBS})   # group.cc loads libbnns_mpi
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/src/mps/*.cc)
 bnns_python_extension(_mps bnns_mps ${sources})
 add_custom_target(openbnns_python ALL DEPENDS openbnns_core_stub openbnns_mps_stub)
+
+# libbnns_mpi comes along where the machine has an MPI (BNNS_MPI); openbnns.distributed loads it when it is asked for a group.
+if(TARGET bnns_mpi)
+  add_dependencies(openbnns_python bnns_mpi)
+  set_target_properties(bnns_mpi PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN:$ORIGIN/..")
+  set_target_properties(openbnns_core PROPERTIES BUILD_RPATH "$<TARGET_FILE_DIR:bnns_mpi>")
+  install(PROGRAMS $<TARGET_FILE:bnns_mpi> RENAME $<TARGET_SONAME_FILE_NAME:bnns_mpi> DESTINATION openbnns COMPONENT python)
+endif()

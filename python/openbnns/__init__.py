@@ -8,7 +8,7 @@ openbnns itself is the C++ overlay in Python's spelling; openbnns.nn is PyTorch'
     fit(model, mnist("data", "train"), epochs=3)
 """
 
-from . import data, functions, io, nn, optim
+from . import data, distributed, functions, io, nn, optim
 from ._core import Array, FilterParameters, NearestNeighbors, RandomGenerator, YoloParameters, get_isa, get_num_threads
 from ._core import set_max_isa, set_num_threads, version as _version
 from ._errors import Error
@@ -38,8 +38,8 @@ __all__ = [
     "TernaryArithmeticLayer", "TransposedConvolutionLayer", "UnaryArithmeticLayer", "YoloParameters", "accuracy",
     "apply_activation", "apply_in_top_k", "apply_matrix_multiplication", "apply_reduction", "apply_top_k", "array", "clip",
     "clip_by_global_norm", "clip_by_norm", "compare", "compute_norm", "compute_norm_backward", "copy", "copy_band_part",
-    "data", "dequantize", "evaluate", "fit", "functions", "fused_arithmetic", "fused_convolution", "fused_fully_connected",
-    "fused_normalization", "fused_quantization", "gather", "gather_nd", "get_isa", "get_num_threads", "io",
+    "data", "dequantize", "distributed", "evaluate", "fit", "functions", "fused_arithmetic", "fused_convolution",
+    "fused_fully_connected", "fused_normalization", "fused_quantization", "gather", "gather_nd", "get_isa", "get_num_threads", "io",
     "load_checkpoint", "matrix_multiplication_workspace_size", "nn", "optim", "predict", "quantize", "save_checkpoint",
     "scatter", "scatter_nd", "set_max_isa", "set_num_threads", "shape", "shuffle", "tile", "tile_backward", "transpose",
     "use_client_pointer",

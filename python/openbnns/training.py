@@ -14,12 +14,13 @@ import numpy as np
 
 from . import io
 from ._errors import Error
+from ._steps import GroupSteps, Steps
 from .data import Loader
+from .distributed import Group
 from .nn import losses
 from .nn.module import Module
 from .nn.tape import as_array
-from .nn.training import value_and_grad
-from .optim import Adam, Optimizer, Schedule, clip_grad_norm
+from .optim import Adam, Optimizer, Schedule
 
 Record = dict[str, Any]
 
@@ -164,7 +165,7 @@ def fit(model: Module, data: Any, epochs: int, *, loss: Callable[..., Any] = los
         optimizer: Optimizer | None = None, batch_size: int = 32, validation: Any = None, metrics: Sequence[Any] | None = None,
         schedule: Schedule | None = None, clip_norm: float | None = None, callbacks: Iterable[Callable[..., Any]] = (),
         patience: int | None = None, checkpoint: Any = None, resume: bool = False, seed: int = 0,
-        progress: bool = True) -> list[Record]:
+        progress: bool = True, group: Group | None = None) -> list[Record]:
     """Trains a model and returns a record for each epoch: loss, metrics, val_ of both, lr, seconds.
 
     data           (inputs, targets), shuffled by `seed`, or a Loader
@@ -174,6 +175,8 @@ def fit(model: Module, data: Any, epochs: int, *, loss: Callable[..., Any] = los
     patience       ends it when val_loss (loss without validation) has not become less for that many epochs
     checkpoint     a .safetensors file, written behind each epoch and when Ctrl-C stops the training
     resume         go on from that file, if it is there: ends in the same bits as a run that was not interrupted
+    group          a distributed.Group: each rank runs its shards of a batch, and ends with the same bits for any number of
+                   ranks. Every rank calls fit with the same data; rank 0 prints, and reads and writes the checkpoint
 
     Ctrl-C stops behind the step that runs; the last record then has "interrupted".
     """
@@ -186,20 +189,28 @@ def fit(model: Module, data: Any, epochs: int, *, loss: Callable[..., Any] = los
         raise Error(f"fit: data has {loader.length} samples, expected enough for one batch of {loader.batch_size}")
     optimizer = optimizer if optimizer is not None else Adam(model.parameters())
     functions = _functions(metrics, loader)
-    step = value_and_grad(model, loss)
-    history: list[Record] = []
-    start, first, partial = 0, 0, None
+    parts = (model, loss, optimizer, functions, clip_norm)
+    steps = Steps(*parts) if group is None else GroupSteps(group, *parts)
+    if isinstance(steps, GroupSteps):
+        steps.check(loader, epochs)
+    position: Record | None = None
     if resume:
         if checkpoint is None:
             raise Error("fit: checkpoint is None, expected a file to resume from")
-        if os.path.exists(checkpoint):
+        if steps.rank == 0 and os.path.exists(checkpoint):
             position = load_checkpoint(checkpoint, model, optimizer)
-            start, first, partial, history = position["epoch"], position["batch"], position["sums"], position["history"]
-            if schedule is not None and position["schedule"] is not None:
-                schedule.load_state_dict(position["schedule"])
+        position = steps.share(position)
+    history: list[Record] = []
+    start, first, partial = 0, 0, None
+    if position is not None:
+        start, first, partial, history = position["epoch"], position["batch"], position["sums"], position["history"]
+        if schedule is not None and position["schedule"] is not None:
+            schedule.load_state_dict(position["schedule"])
+    if isinstance(steps, GroupSteps):
+        steps.share_state()
 
     def keep(epoch: int, batch: int, sums: Any) -> None:
-        if checkpoint is not None:
+        if checkpoint is not None and steps.rank == 0:
             save_checkpoint(checkpoint, model, optimizer, {
                 "epoch": epoch, "batch": batch, "sums": sums, "history": history,
                 "schedule": schedule.state_dict() if schedule is not None else None})
@@ -208,32 +219,20 @@ def fit(model: Module, data: Any, epochs: int, *, loss: Callable[..., Any] = los
     with _Interrupt() as interrupt:
         for epoch in range(start, epochs):
             begun = time.perf_counter()
-            sums, count = dict.fromkeys(["loss", *functions], 0.0), 0
-            if partial is not None:
-                sums.update((k, v) for k, v in partial["sums"].items() if k in sums)
-                count, partial = partial["count"], None
-            line = _Progress(progress, len(loader), f"epoch {epoch + 1}/{epochs}")
+            steps.begin(partial)
+            line = _Progress(progress and steps.rank == 0, len(loader), f"epoch {epoch + 1}/{epochs}")
             batches, done = loader.epoch(epoch, first), first
-            first = 0
+            first, partial = 0, None
             for batch in batches:
-                value = step.run(*batch)
-                if clip_norm is not None:
-                    clip_grad_norm(optimizer.parameters, clip_norm)
-                optimizer.step()
-                n = len(batch[-1])
-                sums["loss"] += value * n
-                if functions and step.prediction is not None:
-                    for name, function in functions.items():
-                        sums[name] += function(step.prediction, batch[-1]) * n
-                count, done = count + n, done + 1
-                line.step(value)
-                if interrupt.seen:
+                line.step(steps.step(batch, interrupt))
+                done += 1
+                if steps.stopped:
                     break
             if hasattr(batches, "close"):
                 batches.close()
-            record: Record = {"epoch": epoch, **{k: v / max(1, count) for k, v in sums.items()}, "lr": optimizer.lr}
-            if interrupt.seen and done < len(loader):
-                keep(epoch, done, {"sums": sums, "count": count})
+            record: Record = {"epoch": epoch, **steps.means(), "lr": optimizer.lr}
+            if steps.stopped and done < len(loader):
+                keep(epoch, done, steps.save())
                 record["interrupted"] = True
             elif validation is not None:
                 record.update(("val_" + k, v) for k, v in evaluate(model, validation, loss, metrics).items())
@@ -246,7 +245,7 @@ def fit(model: Module, data: Any, epochs: int, *, loss: Callable[..., Any] = los
                 schedule.step()
             keep(epoch + 1, 0, None)
             results = [callback(model, record) for callback in callbacks]
-            if any(result is False for result in results) or _stale(history, patience) or interrupt.seen:
+            if steps.any(any(result is False for result in results) or _stale(history, patience) or interrupt.seen):
                 break
     return history
 

@@ -105,5 +105,6 @@ void bind_fused(nb::module_& m);
 void bind_sequence(nb::module_& m);
 void bind_functions(nb::module_& m);
 void bind_tables(nb::module_& m);
+void bind_group(nb::module_& m);
 
 }  // namespace openbnns

@@ -15,6 +15,7 @@ NB_MODULE(_core, m) {
   openbnns::bind_sequence(m);
   openbnns::bind_functions(m);
   openbnns::bind_tables(m);
+  openbnns::bind_group(m);
   m.def("version", [] { return std::string(BNNSExtVersion()); });
   m.def("set_num_threads", &BNNSExtSetNumThreads, nb::arg("n"));
   m.def("get_num_threads", &BNNSExtGetNumThreads);

@@ -3,7 +3,8 @@
 
 The interpreter is one that has nanobind, NumPy and pytest: OPENBNNS_PYTHON of the environment, that of build/peers (scripts/setup-peers),
 which has PyTorch too, this one, or a virtual environment in FOLDER, which is filled with pip. Exits with 77 and says why where none
-of them can be had.
+of them can be had. A libbnns_mpi in the folder mpi beside LIBBNNS.SO comes into the package, for test_distributed.py, which starts it
+with OPENBNNS_MPIEXEC of the environment, else mpiexec.
 
 OPENBNNS_SANITIZE=address,undefined: the libraries are built with these sanitizers, and so are the extensions; their run-time libraries
 are loaded before the interpreter, which has none. Leaks are not counted: the interpreter leaves memory behind of its own.
@@ -100,6 +101,10 @@ def build(python: str, libraries: list[pathlib.Path], cxx: str, package: pathlib
     for library, place in zip(libraries, placed):
         with replacing(place) as name:
             shutil.copy(library, name)
+    mpi, place = libraries[0].parent / "mpi/libbnns_mpi.so", package / "libbnns_mpi.so.0"
+    place.unlink(missing_ok=True)
+    if mpi.exists() and not more:  # MPI is not a program that a sanitizer knows
+        shutil.copy(mpi, place)
     for (module, sources), library in zip(modules.items(), placed):
         with replacing(package / f"{module}{suffix}") as name:
             subprocess.run([cxx, "-shared", *more, "-o", name, *[str(target(f)) for f in (*sources, *shared)], str(library),
