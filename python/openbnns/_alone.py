@@ -10,7 +10,7 @@ from . import _core
 from ._errors import Error
 
 SUM, MEAN, MAX = 0, 1, 2
-_SMALLEST = np.finfo(np.float32).tiny
+_SMALLEST = float(np.finfo(np.float32).tiny)
 
 
 def _flush(x: np.ndarray, below: float = _SMALLEST) -> np.ndarray:
