@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from openbnns import Error, distributed, fit, nn, optim
+from openbnns import Error, SGDMomentumOptimizer, distributed, fit, nn, optim
 from openbnns.data import Loader
 from openbnns.nn import losses
 
@@ -80,6 +80,12 @@ def calls() -> None:
             group.reduce_start(s, [parameter.gradient.data])
         group.step(sgd)
         assert (parameter.data == [-1.5, -2.0]).all(), parameter.data
+        w, dw = np.zeros(3, np.float32), np.empty(3, np.float32)
+        for s in range(group.shards):
+            dw[:] = group.items(4, s).start + 1
+            group.reduce_start(s, [dw], "max")
+        group.step(SGDMomentumOptimizer(learning_rate=1.0), [w], [dw])
+        assert (w == -4).all() and (dw == 4).all(), (w, dw)
         say(group, "ok")
 
 
@@ -103,13 +109,16 @@ def refused(what: str) -> None:
             fit(make(), blobs(), 1 + group.rank, group=group)
         elif what == "sizes":
             group.all_reduce([np.zeros(3 + (group.rank == 1), np.float32)])
-        elif what == "dead":
-            if group.rank == 1:
-                os._exit(3)
-            group.all_reduce([np.zeros(3, np.float32)])
+        elif what in ("dead", "raises"):
+            with group:
+                if group.rank == 1 and what == "dead":
+                    os._exit(3)
+                if group.rank == 1:
+                    raise ArithmeticError("the program of rank 1")
+                group.all_reduce([np.zeros(3, np.float32)])
     except Error as error:
         os.write(1, f"refused: {error}\n".encode())
-        os._exit(1)  # a group that failed ends with its process
+        sys.exit(1)
 
 
 if __name__ == "__main__":

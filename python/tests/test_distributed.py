@@ -47,7 +47,8 @@ def worker(*arguments: Any) -> list[str]:
 
 def alone(*arguments: Any, package: pathlib.Path = PACKAGE, **more: str) -> str:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMI"))}
-    done = subprocess.run(worker(*arguments), capture_output=True, text=True, env=dict(environment, PYTHONPATH=str(package), **more), timeout=120)
+    done = subprocess.run(worker(*arguments), capture_output=True, text=True, timeout=120,
+                          env=dict(environment, PYTHONPATH=str(package), **more))
     return done.stdout + done.stderr
 
 
@@ -55,7 +56,8 @@ def alone(*arguments: Any, package: pathlib.Path = PACKAGE, **more: str) -> str:
 def bare(tmp_path_factory: Any) -> pathlib.Path:
     """The package without libbnns_mpi."""
     folder = tmp_path_factory.mktemp("bare")
-    shutil.copytree(PACKAGE / "openbnns", folder / "openbnns", ignore=shutil.ignore_patterns("libbnns_mpi*", "__pycache__", "libbnns_mps*", "_mps*"))
+    left_out = shutil.ignore_patterns("libbnns_mpi*", "libbnns_mps*", "_mps*", "__pycache__")
+    shutil.copytree(PACKAGE / "openbnns", folder / "openbnns", ignore=left_out)
     code = "from openbnns import _core; print(_core.load_mpi())"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=dict(os.environ, PYTHONPATH=str(folder)))
     if not said.stdout.strip():
@@ -136,9 +138,11 @@ def test_ranks_that_were_told_other_epochs(launcher: Any) -> None:
     assert "refused: fit: rank 1 has other samples, batch_size, seed or epochs" in output, output
 
 
-def test_a_dead_rank_is_named_within_the_timeout(launcher: Any) -> None:
+@pytest.mark.parametrize("what", ["dead", "raises"])
+def test_a_dead_rank_is_named_within_the_timeout(launcher: Any, what: str) -> None:
+    """Also one whose program ends with an exception, which does not wait for the others."""
     began = time.monotonic()
-    _, output = launcher.run(4, worker("refused", "dead"), survive=True)
+    _, output = launcher.run(4, worker("refused", what), survive=True)
     refusals = [line for line in output.splitlines() if "refused: " in line]
     assert len(refusals) == 3 and all("no answer from rank 1" in line for line in refusals), output
     assert time.monotonic() - began < 30, output  # the default timeout; this group's is 2 s
