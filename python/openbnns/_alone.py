@@ -38,6 +38,8 @@ def _combined(a: np.ndarray, b: np.ndarray, reduction: int) -> np.ndarray:
 
 def _memory(array: _core.Array, i: int) -> np.ndarray:
     """The memory behind an array, as NumPy sees it."""
+    if array.read_only:
+        raise Error(f"Group: arrays[{i}] is read-only, expected an array that can be written")
     owner: Any = array.owner
     if hasattr(owner, "detach") and str(owner.dtype) != "torch.bfloat16":
         owner = owner.detach().numpy()
