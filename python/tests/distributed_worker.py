@@ -6,6 +6,7 @@ import hashlib
 import os
 import signal
 import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -116,7 +117,12 @@ def refused(what: str) -> None:
                     os._exit(3)
                 if group.rank == 1:
                     raise ArithmeticError("the program of rank 1")
-                group.all_reduce([np.zeros(3, np.float32)])
+                began = time.monotonic()
+                try:
+                    group.all_reduce([np.zeros(3, np.float32)])
+                finally:
+                    if time.monotonic() - began > 20:  # the group's timeout is 2 s, the default 30 s
+                        say(group, "too late")
     except Error as error:
         os.write(1, f"refused: {error}\n".encode())
         sys.exit(1)

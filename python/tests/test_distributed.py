@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from typing import Any
 
 import numpy as np
@@ -156,11 +155,10 @@ def test_ranks_that_were_told_other_epochs(launcher: Any) -> None:
 @pytest.mark.parametrize("what", ["dead", "raises"])
 def test_a_dead_rank_is_named_within_the_timeout(launcher: Any, what: str) -> None:
     """Also one whose program ends with an exception, which does not wait for the others."""
-    began = time.monotonic()
     _, output = launcher.run(4, worker("refused", what), survive=True)
     refusals = [line for line in output.splitlines() if "refused: " in line]
     assert len(refusals) == 3 and all("no answer from rank 1" in line for line in refusals), output
-    assert time.monotonic() - began < 30, output  # the default timeout; this group's is 2 s
+    assert "too late" not in output, output
 
 
 NUMBERS = np.random.default_rng(1)
@@ -272,7 +270,8 @@ def test_the_example(launcher: Any, tmp_path: Any) -> None:
     for ranks in (1, 2):
         code, output = launcher.run(ranks, [sys.executable, str(ROOT / "examples/python/distributed.py")], timeout=120)
         assert code == 0, output
-        found = re.findall(r"accuracy ([0-9.]+)\nweights (\w+)", output)  # one write; lines of stderr may lie around it
+        output = re.sub(r"epoch [^\n]*\n", "", output)  # lines of stderr may lie within those of stdout
+        found = re.findall(r"accuracy ([0-9.]+)\s+weights (\w+)", output)
         assert len(found) == 1 and float(found[0][0]) > 0.9, output
         said.update(found)
     assert len(said) == 1
