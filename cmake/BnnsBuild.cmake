@@ -139,7 +139,10 @@ function(bnns_add_public_library name objects exports)
     add_library(${name} SHARED ${objects})
     bnns_harden(${name})
     target_link_libraries(${name} PRIVATE bnns_flags)
-    target_link_options(${name} PRIVATE -Wl,--no-undefined -Wl,-z,defs -Wl,--as-needed -Wl,--version-script=${exports})
+    target_link_options(${name} PRIVATE -Wl,--as-needed -Wl,--version-script=${exports})
+    if(NOT BNNS_FUZZ)   # clang's sanitizers and libFuzzer are in the program alone
+      target_link_options(${name} PRIVATE -Wl,--no-undefined -Wl,-z,defs)
+    endif()
     set_target_properties(${name} PROPERTIES LINK_DEPENDS ${exports} VERSION ${PROJECT_VERSION} SOVERSION 0)
   else()
     # Without groups: they keep the names of symbols made local, and the linker drops all but one group of a name. What
