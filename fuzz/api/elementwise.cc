@@ -69,7 +69,7 @@ void arithmetic(Case& c) {
     const auto s = c.input(*in[k], samples(k));
     x[k] = s.data, x_stride[k] = s.stride;
   }
-  const auto y = c.output(t.out, t.out_type == BNNSSample ? c.batch : 1);
+  const auto y = c.output(t.out, c.batch);
   c.call("arithmetic",
          [&] { return BNNSArithmeticFilterApplyBatch(filter, c.batch, count, x, x_stride, y.data, y.stride); });
   Array dy = t.out, dx[3] = {t.in1, t.in2, t.in3};
