@@ -53,8 +53,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     BNNSFilterApplyBackwardTwoInputBatch(filter, 1, a.data(), 0, &a_delta, 0, b.data(), 0, &b_delta, 0, nullptr, 0,
                                          &c_delta, 0, nullptr, nullptr);
-  } else if (BNNSFilterApply(filter, a.data(), c.data()) == 0) {
-    BNNSFilterApplyBackwardBatch(filter, 1, a.data(), 0, &a_delta, 0, nullptr, 0, &c_delta, 0, nullptr, nullptr);
+  } else {
+    // One input: the operand whose name does not begin with w, the only one, or both, which are one.
+    const size_t first = text.find_first_not_of(" \t\n\v\f\r");
+    const bool swapped = first != text.npos && text[first] == 'w';
+    const float* const x = swapped ? b.data() : a.data();
+    if (BNNSFilterApply(filter, x, c.data()) == 0) {
+      BNNSFilterApplyBackwardBatch(filter, 1, x, 0, swapped ? &b_delta : &a_delta, 0, nullptr, 0, &c_delta, 0, nullptr,
+                                   nullptr);
+    }
   }
   BNNSFilterDestroy(filter);
   return 0;

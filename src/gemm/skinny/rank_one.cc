@@ -32,7 +32,7 @@ size_t rank_one_workspace_floats(const GemmCall& call) {
 
 void run_rank_one(const GemmCall& call, float* workspace) {
   const float* const x = factor(call.a, call.m, workspace);
-  const float* const y = factor(call.b, call.n, workspace + packed_stride(call.m));
+  const float* const y = factor(call.b, call.n, workspace ? workspace + packed_stride(call.m) : nullptr);
   const bool stream = can_stream(call);
   const size_t rows = std::max<size_t>(1, div_up(65536, call.n));
   const size_t tasks = div_up(call.m, rows);

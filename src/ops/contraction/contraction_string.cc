@@ -49,7 +49,12 @@ class Parser {
     } else {
       std::snprintf(found, sizeof found, "byte 0x%02x", static_cast<unsigned char>(c));
     }
-    fail_invalid("%s: operation \"%.100s\": character %zu is %s, expected %s", kOp, text_, position, found, expected);
+    char shown[101];  // in one line
+    std::snprintf(shown, sizeof shown, "%s", text_);
+    for (char* at = shown; *at != '\0'; ++at) {
+      if (std::iscntrl(static_cast<unsigned char>(*at))) *at = ' ';
+    }
+    fail_invalid("%s: operation \"%s\": character %zu is %s, expected %s", kOp, shown, position, found, expected);
   }
 
  private:

@@ -165,6 +165,10 @@ TEST(Contraction, MalformedStringsPointAtTheCharacter) {
     EXPECT_EQ(BNNSFilterCreateLayerTensorContraction(&layer, nullptr), nullptr);
     EXPECT_TRUE(refused_because({"contraction", row.character, row.reason}));
   }
+  // The reason is one line, whatever the string holds.
+  const BNNSLayerParametersTensorContraction lines = make_layer("a_ij ->\n y_\r.j", t, &t, t);
+  EXPECT_EQ(BNNSFilterCreateLayerTensorContraction(&lines, nullptr), nullptr);
+  EXPECT_TRUE(refused_because({"\"a_ij ->  y_ .j\"", "'.'"}));
   const std::string endless(5000, 'a');
   BNNSLayerParametersTensorContraction layer = make_layer(endless.c_str(), t, &t, t);
   EXPECT_EQ(BNNSFilterCreateLayerTensorContraction(&layer, nullptr), nullptr);
