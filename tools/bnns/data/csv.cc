@@ -34,7 +34,7 @@ char separator_of(const std::string& text) {
 
 Csv::Csv(const std::filesystem::path& file) : file_(file.string()) {
   ByteSource source(file);
-  constexpr std::size_t kChunk = 1 << 20;
+  constexpr std::size_t kChunk = 1 << 16;
   for (std::size_t read = kChunk;
        read == kChunk;) {  // grows with what arrives: a gzip file does not say how long it is
     const std::size_t have = text_.size();

@@ -19,7 +19,7 @@ constexpr std::size_t kMaxCharacters = 256;
 std::string read_bytes(const fs::path& file) {
   ByteSource source(file);
   std::string text;
-  constexpr std::size_t kChunk = 1 << 20;
+  constexpr std::size_t kChunk = 1 << 16;
   for (std::size_t read = kChunk; read == kChunk;) {
     const std::size_t have = text.size();
     if (have > kMaxDataBytes)
