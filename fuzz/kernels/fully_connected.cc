@@ -9,7 +9,7 @@ using namespace bnns::testing;
 // Whole numbers: every sum is exact. The products are those of src/gemm: rows, columns and tiles of any size.
 void fully_connected(Bytes& bytes) {
   const size_t n = bytes.chance(64) ? 1 : bytes.from(1, 70), in = bytes.from(1, 200), out = bytes.from(1, 90);
-  if (n * in * out > 1u << 19) return;
+  if (n * in * out > 1u << 17) return;
   const bool bias = bytes.chance(192);
   Random random(bytes.byte());
   const auto x = random.integers(n * in), w = random.integers(in * out), dy = random.integers(n * out),

@@ -13,7 +13,7 @@ void normalization(Bytes& bytes) {
   c.N = bytes.from(1, 5), c.C = c.groups * bytes.from(1, 12), c.H = bytes.from(1, 12), c.W = bytes.from(1, 40);
   c.axis = c.kind == Norm::layer ? bytes.below(3) : 0;
   if (bytes.chance(24)) c.C = c.groups, c.H = 1, c.W = 1024 + bytes.byte();
-  if (c.count() > 1u << 15) return;
+  if (c.count() > 1u << 14) return;
   Random random(bytes.byte());
   auto x = random.normals(c.count(), 2);
   for (float& v : x) v += 3;

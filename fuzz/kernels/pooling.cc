@@ -18,7 +18,7 @@ void pooling(Bytes& bytes) {
   s.OW = bytes.chance(128) ? most_x : 1 + bytes.byte() % most_x;
   s.OH = bytes.chance(128) ? most_y : 1 + bytes.byte() % most_y;
   const size_t batch = bytes.from(1, 3);
-  if (batch * s.small() * static_cast<size_t>(s.kw * s.kh) > 1u << 19) return;
+  if (batch * s.small() * static_cast<size_t>(s.kw * s.kh) > 1u << 17) return;
   const Pool f = kPools[bytes.below(4)];
   const bool exact = bytes.chance(128) && s.kw <= 5 && s.kh <= 5;
   Random random(bytes.byte());

@@ -31,8 +31,11 @@ std::string contents(const std::string& file) {
                                                                [](std::FILE* f) { return f ? std::fclose(f) : 0; });
   std::FILE* const from = is_stdin ? stdin : opened.get();
   if (from == nullptr) throw DataError(std::strerror(errno));
-  std::string text(kMostBytes + 1, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), from));
+  std::string text;
+  char piece[4096];
+  for (std::size_t read = 1; read != 0 && text.size() <= kMostBytes; text.append(piece, read)) {
+    read = std::fread(piece, 1, sizeof piece, from);
+  }
   if (std::ferror(from) != 0) throw DataError(std::strerror(errno));
   if (text.size() > kMostBytes) throw DataError("more than 1 MB, expected the description of one layer");
   return text;
