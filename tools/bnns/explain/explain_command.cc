@@ -58,9 +58,9 @@ Description read(const std::string& text) {
   Json json;
   try {
     json = Json::parse(text);
-  } catch (const Json::parse_error& error) {
+  } catch (const Json::exception& error) {  // a parse error, or a number that is too large
     const std::string what = error.what();  // "[json.exception...] parse error at line 1, column 2: ..."
-    throw DataError(what.substr(what.find("] ") + 2));
+    throw DataError(what.substr(what.find("] ") + 2, 200));
   }
   if (!json.is_object()) throw DataError("no JSON object");
   Zeros none;
