@@ -124,6 +124,7 @@ wrong("Yolo is not explained", {"layer": "loss", "parameters": {"function": "Yol
 wrong("in excludes in1", {"layer": "arithmetic", "parameters": {"in": {}, "in1": {}}})
 wrong("parse error at line 1", "{")
 wrong("no JSON object", "[1]")
+wrong("a?[31m is not a key here", {"a\x1b[31m": 1})
 wrong("number overflow", '{"layer": "pooling", "batch": 1e999}')
 wrong("more than 1 MB", " " * (2 << 20))
 

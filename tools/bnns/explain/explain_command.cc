@@ -191,7 +191,7 @@ int run_explain(const ExplainCommand& command) {
   try {
     answer = explain(read(contents(command.file)));
   } catch (const DataError& error) {
-    throw DataError((command.file == "-" ? "stdin" : command.file) + ": " + error.what());
+    throw DataError(printable((command.file == "-" ? "stdin" : command.file) + ": " + error.what()));  // it quotes keys
   }
   if (command.json) {
     put(stdout, answer.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
