@@ -93,8 +93,9 @@ void move_rows(const MapPlan& plan, const T* from, T* to, T fill, size_t n_threa
       T* row_to = to + counter.to_offset();
       for (size_t r = first; r < first + rows; ++r, row_to += next.to) {
         const size_t i = next.table ? next.table->source(plan.direction, r) : r;
-        const T* row_from = from + offset + i * next.from;
-        if (!any || (next.table && i == AxisTable::kNone)) {
+        const bool filled = !any || (next.table && i == AxisTable::kNone);
+        const T* row_from = filled ? nullptr : from + offset + i * next.from;
+        if (filled) {
           fill_row(plan, row_to, fill);
         } else if (row_from == last_from && plan.inner.to == 1) {
           copy_row(last_to, row_to, plan.to_row);  // enlarged images repeat whole rows: take the one in L1
