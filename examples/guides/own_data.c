@@ -3,12 +3,19 @@
 // prints: 30 of 30 unseen rows are right
 // Trains a classifier on a table of yours: a CSV file, numbers in all columns, the class (0, 1, ...) in the last.
 #include <Accelerate/Accelerate.h>
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROWS = 100000, MOST_COLUMNS = 256, HIDDEN = 32, EPOCHS = 60, BATCH = 16 };
+enum { MOST_COLUMNS = 1024, MOST_CLASSES = 1000, HIDDEN = 32, EPOCHS = 60, BATCH = 16 };
+
+typedef struct {
+  size_t rows, columns, classes;
+  float* x;    // rows x columns
+  int* label;  // of each row
+} Table;
 
 typedef struct {
   size_t in, out;
@@ -40,6 +47,72 @@ static BNNSNDArrayDescriptor matrix(size_t columns, size_t rows, float* p) {
   return d;
 }
 
+static void refuse(const char* file, size_t line, const char* what) {
+  fprintf(stderr, "%s:%zu: %s\n", file, line, what);
+  exit(1);
+}
+
+// Blank lines and a first line of names are skipped. Anything else that is not understood ends the program.
+static Table read_table(const char* name) {
+  static char line[1 << 20];
+  float value[MOST_COLUMNS + 1];
+  Table t = {0, 0, 0, NULL, NULL};
+  char separator = 0;
+  FILE* file = fopen(name, "r");
+  if (!file) {
+    perror(name);
+    exit(1);
+  }
+  for (size_t number = 1; fgets(line, sizeof line, file); number++) {
+    if (strlen(line) + 1 == sizeof line) refuse(name, number, "the line is too long");
+    char* at = strncmp(line, "\xef\xbb\xbf", 3) ? line : line + 3;  // a mark that some programs write first
+    if (!at[strspn(at, " \t\r\n")]) continue;
+    if (!separator) {
+      separator = strchr(at, ';') ? ';' : ',';
+      if (isalpha((unsigned char)at[strspn(at, " \"")])) {
+        fprintf(stderr, "%s:%zu: taken for the names of the columns\n", name, number);
+        continue;
+      }
+    }
+    size_t n = 0;
+    for (char* end;; at = end + 1) {
+      if (n > MOST_COLUMNS) refuse(name, number, "more columns than MOST_COLUMNS");
+      value[n++] = strtof(at, &end);
+      const int found = end != at && isfinite(value[n - 1]);
+      end += strspn(end, " \t\r\n");
+      if (!found || (*end && *end != separator)) refuse(name, number, "a field is not a number such as 6.07");
+      if (!*end) break;
+    }
+    if (t.rows == 0) t.columns = n - 1;
+    if (n < 2 || n != t.columns + 1) refuse(name, number, "all rows need as many columns, two or more");
+    const float label = value[n - 1];
+    if (!(label >= 0 && label < MOST_CLASSES) || label != floorf(label))
+      refuse(name, number, "the last column is the class: 0, 1, 2, ...");
+    if (t.rows % 1024 == 0) {
+      t.x = realloc(t.x, (t.rows + 1024) * t.columns * sizeof(float));
+      t.label = realloc(t.label, (t.rows + 1024) * sizeof(int));
+      if (!t.x || !t.label) refuse(name, number, "out of memory");
+    }
+    memcpy(t.x + t.rows * t.columns, value, t.columns * sizeof(float));
+    t.label[t.rows++] = (int)label;
+    if ((size_t)label >= t.classes) t.classes = (size_t)label + 1;
+  }
+  if (ferror(file)) {
+    perror(name);
+    exit(1);
+  }
+  fclose(file);
+  if (t.rows < 5 || t.classes < 2) {
+    fprintf(stderr, "%s: %zu rows and %zu classes, expected five and two or more\n", name, t.rows, t.classes);
+    exit(1);
+  }
+  return t;
+}
+// Every fifth row is kept for the test and never trained on.
+static int is_test(size_t row) {
+  return row % 5 == 4;
+}
+
 static Layer make_layer(size_t in, size_t out, BNNSActivationFunction f, BNNSRandomGenerator random) {
   Layer l = {in,  out, zeros(in * out), zeros(out), zeros(in * out), zeros(out), zeros(BATCH * out), zeros(BATCH * out),
              NULL};
@@ -62,38 +135,28 @@ static Layer make_layer(size_t in, size_t out, BNNSActivationFunction f, BNNSRan
 }
 
 int main(int argc, char** argv) {
-  static float x[MOST_ROWS][MOST_COLUMNS];
-  static int label[MOST_ROWS];
-  static size_t order[MOST_ROWS];
-  char line[65536];
-  size_t rows = 0, columns = 0, classes = 0;
-  FILE* file = argc > 1 ? fopen(argv[1], "r") : NULL;
-  check(file != NULL, "opening the CSV file that is the first argument");
-  while (rows < MOST_ROWS && fgets(line, sizeof line, file)) {
-    float value[MOST_COLUMNS];
-    size_t n = 0;
-    for (char* word = strtok(line, ","); word && n < MOST_COLUMNS; word = strtok(NULL, ",")) {
-      char* end;
-      value[n++] = strtof(word, &end);
-      check(end != word, "reading a number (remove the line of column names, if there is one)");
-    }
-    check(n > 1 && (rows == 0 || n == columns + 1), "reading a row: all have as many columns");
-    columns = n - 1;
-    memcpy(x[rows], value, columns * sizeof(float));
-    check(value[columns] >= 0 && value[columns] < 1000, "reading a class: 0, 1, 2, ... in the last column");
-    label[rows] = (int)value[columns];
-    if ((size_t)label[rows] >= classes) classes = (size_t)label[rows] + 1;
-    rows++;
+  if (argc != 2) {
+    fprintf(stderr, "usage: %s FILE.csv\n", argv[0]);
+    return 1;
   }
-  fclose(file);
+  const Table table = read_table(argv[1]);
+  const size_t rows = table.rows, columns = table.columns, classes = table.classes;
   printf("%zu rows, %zu columns, %zu classes\n", rows, columns, classes);
 
-  // Every column to mean 0 and variance 1: most networks that do not learn lack this.
+  // Every column to mean 0 and variance 1, measured on the rows that are trained on: most networks that do not learn
+  // lack this.
   for (size_t c = 0; c < columns; c++) {
-    double sum = 0, squares = 0;
-    for (size_t r = 0; r < rows; r++) sum += x[r][c], squares += (double)x[r][c] * x[r][c];
-    const double mean = sum / (double)rows, deviation = sqrt(squares / (double)rows - mean * mean);
-    for (size_t r = 0; r < rows; r++) x[r][c] = deviation > 0 ? (float)((x[r][c] - mean) / deviation) : 0;
+    double sum = 0, squares = 0, count = 0;
+    for (size_t r = 0; r < rows; r++)
+      if (!is_test(r)) sum += table.x[r * columns + c], count++;
+    const double mean = sum / count;
+    for (size_t r = 0; r < rows; r++)
+      if (!is_test(r)) squares += pow(table.x[r * columns + c] - mean, 2);
+    const double deviation = sqrt(squares / count);
+    for (size_t r = 0; r < rows; r++) {
+      float* const x = &table.x[r * columns + c];
+      *x = deviation > 0 ? (float)((*x - mean) / deviation) : 0;
+    }
   }
 
   BNNSRandomGenerator random = BNNSCreateRandomGeneratorWithSeed(BNNSRandomGeneratorMethodAES_CTR, 1, NULL);
@@ -130,9 +193,9 @@ int main(int argc, char** argv) {
   adam.epsilon = 1e-8f;
   adam.gradient_scale = 1;
 
-  // Every fifth row is kept for the test and never trained on.
   float* in = zeros(BATCH * columns);
   float* target = zeros(BATCH * classes);
+  size_t* order = calloc(rows, sizeof *order);
   uint64_t state = 1;
   for (size_t r = 0; r < rows; r++) order[r] = r;
   for (int epoch = 0; epoch < EPOCHS; epoch++) {
@@ -146,9 +209,9 @@ int main(int argc, char** argv) {
       memset(target, 0, BATCH * classes * sizeof(float));
       for (; r < rows && n < BATCH; r++) {
         const size_t row = order[r];
-        if (row % 5 == 4) continue;
-        memcpy(in + n * columns, x[row], columns * sizeof(float));
-        target[n++ * classes + (size_t)label[row]] = 1;
+        if (is_test(row)) continue;
+        memcpy(in + n * columns, table.x + row * columns, columns * sizeof(float));
+        target[n++ * classes + (size_t)table.label[row]] = 1;
       }
       if (n == 0) break;
       float loss;
@@ -173,13 +236,13 @@ int main(int argc, char** argv) {
 
   size_t right = 0, tested = 0;
   for (size_t r = 4; r < rows; r += 5, tested++) {
-    const float* source = x[r];
+    const float* source = table.x + r * columns;
     for (int k = 0; k < LAYERS; source = net[k++].y)
       check(!BNNSFilterApply(net[k].filter, source, net[k].y), "forward");
     size_t best = 0;
     for (size_t c = 1; c < classes; c++)
       if (source[c] > source[best]) best = c;
-    right += best == (size_t)label[r];
+    right += best == (size_t)table.label[r];
   }
   printf("%zu of %zu unseen rows are right\n", right, tested);
   for (int k = 0; k < LAYERS; k++) BNNSFilterDestroy(net[k].filter);

@@ -3,6 +3,8 @@ import json
 import os
 import pathlib
 import struct
+import subprocess
+import sys
 import tempfile
 
 from tool_files import header, png, refused, run
@@ -29,6 +31,7 @@ def main(root):
     rows = "".join(f"{i},{i % 3 + 1},{'abc'[i % 3]}\n" for i in range(30))
     tables(root, train, table, rows)
     options(root, train, table("good.csv", rows))
+    example(table, "".join(f"{i % 3 * 2},{i % 7},{i % 3}\n" for i in range(60)))
     texts(root, train, table)
 
 
@@ -166,6 +169,24 @@ def options(root, train, table):
     named.write_text("wide,high,kind\n" + table.read_text(encoding="utf-8"), encoding="utf-8")
     run(*train(named, "--save", weights))
     refused(":1: column 1 (high) is not wide, expected the columns of the training", *predict("p.csv", "high,wide\n1,2\n"))
+
+
+def example(table, rows):
+    """The program of docs/guides/own-data.md: what it reads, and that a refusal names file and line."""
+    def ran(content):
+        return subprocess.run([sys.argv[2], str(table("example.csv", content))], capture_output=True, text=True, check=False)
+    for content in (rows, rows.replace(",", ";"), "\ufeffwide,high,kind\r\n" + rows.replace("\n", "\r\n\r\n"), "\n" + rows + " \n"):
+        done = ran(content)
+        assert done.stdout == "60 rows, 2 columns, 3 classes\n12 of 12 unseen rows are right\n", (content[:30], done)
+    assert ran(rows * 2000).stdout.startswith("120000 rows")
+    for content, said in (("1,2,0\n1,2\n", ":2: all rows need as many columns"), ("1,2,0\n\n1,x,0\n", ":3: a field is not a number"),
+                          ("7,06;2;0\n", ":1: a field is not a number such as 6.07"), ("1,,0\n", ":1: a field"), ("1,2,0.5\n", ":1: the last column"),
+                          ("1,2,-1\n", ":1: the last column"), ("1,nan,0\n", ":1: a field"), (",".join("1" * 1026), ":1: more columns than"),
+                          ("1" * (1 << 20), ":1: the line is too long"), ("1,2,0\n", ": 1 rows and 1 classes")):
+        done = ran(content)
+        assert done.returncode == 1 and "example.csv" + said in done.stderr and done.stdout == "", (content[:30], done)
+    done = subprocess.run([sys.argv[2], "absent.csv"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr == "absent.csv: No such file or directory\n", done
 
 
 with tempfile.TemporaryDirectory() as temporary:
