@@ -4,7 +4,6 @@ import os
 import pathlib
 import struct
 import subprocess
-import sys
 import tempfile
 
 from tool_files import header, png, refused, run
@@ -76,7 +75,10 @@ def pictures(root, train, folder):
     assert "\x1b" not in run("predict", weights, probe / "a" / "0.png").stdout
     refused("class 0 is a?[2J, expected a as in", *train(probe, "--load", weights))
     refused("has 2 classes, expected 3 as in", *train(folder("three", a=[GOOD] * 2, b=[GOOD] * 2, c=[GOOD] * 2), "--load", weights))
-    refused("wide.png: is of 8 x 10 pixels, expected 8 x 8", "predict", weights, write(root / "wide.png", wide))
+    refused("wide.png: is of 8 x 10 pixels, expected 8 x 8: scale it, or train with --size N", "predict", weights, write(root / "wide.png", wide))
+    refused("/probe/a: is no class of the network, expected folders named a?[2J, b", "predict", weights, probe)
+    refused("wide.png: is a PNG file, expected weights", "predict", root / "wide.png", probe / "a" / "0.png")
+    refused("numbers.csv: is a CSV file; this network reads pictures", "predict", weights, write(root / "numbers.csv", b"1,2,a\n"))
     damaged(weights, probe / "a" / "0.png")
 
 
@@ -102,6 +104,11 @@ def tables(root, train, table, rows):
     refused(":7: has 2 fields, expected 3 as in the lines before", *train(table("fields.csv", rows[:36] + "1,a\n")))
     refused(":3: column 2 is x7, expected a number: change it, or remove the column", *train(table("letter.csv", "1,2,a\n3,4,b\n5,x7,a\n")))
     refused(":3: column 2 (high) is empty, expected a number: change it, or remove the row", *train(table("missing.csv", "wide,high,kind\n3,4,b\n5,,a\n")))
+    words = "".join(f"{'abc'[i % 3]},{i},{i % 4}\n" for i in range(30))
+    refused(":2: column 1 (kind) is a, expected a number: change it, or remove the column; or is it the class? --target kind",
+            *train(table("first.csv", "kind,wide,high\n" + words)))
+    run(*train(root / "first.csv", "--target", "kind"))
+    refused(":1: column 1 is 7,06, expected a number: write 7.06", *train(table("point.csv", "7,06;1;a\n6,07;2;b\n")))
     refused(":2: column 1 is inf, expected a number", *train(table("inf.csv", "1,2,a\ninf,4,b\n")))
     refused(":2: column 1 is 1e99, expected a number", *train(table("large.csv", "1,2,a\n1e99,4,b\n")))
     refused(":2: column 3 is empty, expected a class", *train(table("class.csv", "1,2,a\n3,4,\n")))
@@ -138,6 +145,7 @@ def texts(root, train, table):
     refused("--generate is for --model lstm", "train", "--generate", "5")
     refused(":2: the character d was not in the text of the training", "predict", weights, table("new.txt", "a\nd"))
     refused("is empty, expected a text", "predict", weights, table("none.txt", ""))
+    refused("picture: is a PNG file; this network reads texts", "predict", weights, write(root / "picture", GOOD))
     refused("is no lstm, expected one for --generate", "predict", root / "table.safetensors", text, "--generate", "5")
 
 
@@ -159,6 +167,9 @@ def options(root, train, table):
     def predict(name, text):
         (root / name).write_text(text, encoding="utf-8")
         return "predict", weights, root / name
+    refused("png: is a PNG file; this network reads rows of CSV files", "predict", weights, write(root / "picture.png", GOOD))
+    refused("good.csv: is a CSV file, expected weights", "predict", table, table)
+    refused("words: is a text, expected weights", "predict", write(root / "words", b"some words\n"), table)
     refused(":1: has 4 fields, expected 2, or 3 with the class", *predict("p.csv", "1,2,3,4\n"))
     refused(":2: d is no class of the network", *predict("p.csv", "1,2,a\n3,4,d\n"))
     refused(":2: column 1 is x, expected a number", *predict("p.csv", "1,2\nx,3\n"))
@@ -174,7 +185,7 @@ def options(root, train, table):
 def example(table, rows):
     """The program of docs/guides/own-data.md: what it reads, and that a refusal names file and line."""
     def ran(content):
-        return subprocess.run([sys.argv[2], str(table("example.csv", content))], capture_output=True, text=True, check=False)
+        return subprocess.run([os.environ["OWN_DATA_EXAMPLE"], str(table("example.csv", content))], capture_output=True, text=True, check=False)
     for content in (rows, rows.replace(",", ";"), "\ufeffwide,high,kind\r\n" + rows.replace("\n", "\r\n\r\n"), "\n" + rows + " \n"):
         done = ran(content)
         assert done.stdout == "60 rows, 2 columns, 3 classes\n12 of 12 unseen rows are right\n", (content[:30], done)
@@ -185,7 +196,7 @@ def example(table, rows):
                           ("1" * (1 << 20), ":1: the line is too long"), ("1,2,0\n", ": 1 rows and 1 classes")):
         done = ran(content)
         assert done.returncode == 1 and "example.csv" + said in done.stderr and done.stdout == "", (content[:30], done)
-    done = subprocess.run([sys.argv[2], "absent.csv"], capture_output=True, text=True, check=False)
+    done = subprocess.run([os.environ["OWN_DATA_EXAMPLE"], "absent.csv"], capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stderr == "absent.csv: No such file or directory\n", done
 
 

@@ -73,6 +73,12 @@ def pictures(root):
         assert json.loads(metadata["classes"]) == NAMES and metadata["rows"] == "16" and metadata["columns"] == "14"
         html = report.read_text(encoding="utf-8")
         assert "left bar" in html and "Classifier of pictures" in html and "digit" not in html
+        # A folder like that of the training: the accuracy.
+        counted = run("predict", weights, data).stdout.splitlines()
+        assert counted[1] == "pictures   pictures: 120, with labels" and len(counted) == 123, counted[:3]
+        assert counted[2].startswith("cross/0.png  ") and counted[-1].startswith("accuracy   ") and counted[-1].endswith(" of 120)"), counted
+        together = json.loads(run("predict", weights, data, "--json").stdout)
+        assert together["accuracy"] >= 0.95 and together["pictures"][-1]["origin"] == "left bar/9.png", together["pictures"][-1]
         # Fresh pictures: names, in words and as JSON.
         fresh = write_pictures(root / f"fresh-{model}", count=8, seed=9)
         files = [file for name in NAMES for file in sorted((fresh / name).glob("*.png"))]
@@ -127,6 +133,7 @@ def tables(root):
     assert bare["accuracy"] is None
     assert [p["top"] for p in bare["pictures"]] == [p["top"] for p in said["pictures"]]
     lines = run("predict", weights, fresh).stdout.splitlines()
+    assert lines[2].startswith("line 2  "), lines[2]   # as in the report
     assert lines[1] == "rows       fresh.csv: 60, with labels" and lines[-1].startswith("accuracy"), lines
     # Ended by Ctrl-C and resumed: the same bytes, though the scales are computed anew.
     whole, part = root / "whole-table", root / "part-table"

@@ -88,6 +88,8 @@ with tempfile.TemporaryDirectory() as temporary:
             assert line.startswith(name), line
         two = run("predict", weights, images, root / "alone", "--quiet").stdout
         assert two.startswith("accuracy") and "of 100)" in two, two
+        quiet = run("predict", weights, alone, "--quiet").stdout.splitlines()   # without labels, the classes
+        assert quiet == [f"{i}  {each['name']}" for i, each in enumerate(found["pictures"])], quiet[:3]
 
     refused("WEIGHTS is missing", "predict")
     refused("FILES is missing", "predict", weights)
@@ -98,7 +100,7 @@ with tempfile.TemporaryDirectory() as temporary:
     (root / "none").write_bytes((2).to_bytes(8, "little") + b"{}")
     refused("holds no network of bnns", "predict", root / "none", images)
     (root / "text").write_text("no picture", encoding="utf-8")
-    refused("magic number is", "predict", weights, root / "text")
+    refused("text: is a text; this network reads pictures", "predict", weights, root / "text")
     (root / "wide").write_bytes(struct.pack(">IIII", 0x803, 1, SIDE, SIDE + 1) + bytes(SIDE * (SIDE + 1)))
     refused("pictures are of 12 x 13 pixels, expected 12 x 12", "predict", weights, root / "wide")
     content = weights.read_bytes()

@@ -91,18 +91,19 @@ Options train_options(TrainCommand& c, const std::string& epochs) {
 
 Options predict_options(PredictCommand& c) {
   Options all("predict", "Say which class pictures or rows have, or go on with a text", "[OPTIONS] WEIGHTS FILES...",
-              "Prints the three most likely classes of each one with their probabilities and, where the labels\n"
-              "of an IDX file lie beside it or a CSV file has a column of classes, the accuracy. Pictures have the\n"
-              "size that the network was trained on, or are scaled as the training's were. Digits are light on dark.\n"
+              "Prints the three most likely classes of each one with their probabilities and the accuracy, where\n"
+              "the labels of an IDX file lie beside it, a CSV file has a column of classes, or a folder has a\n"
+              "sub-folder of pictures for each class. Pictures have the size that the network was trained on, or\n"
+              "are scaled as the training's were. Digits are light on dark.\n"
               "Exit codes as of bnns train.");
   all.word("WEIGHTS", c.weights, "The file of bnns train --save, or a PyTorch file with the same names");
-  all.words("FILES", c.files, "PNG and JPEG files, files of IDX pictures (plain or .gz), CSV files, texts");
+  all.words("FILES", c.files, "PNG and JPEG files, folders of them, files of IDX pictures, CSV files, texts");
   all.number("--generate", c.generate, "Go on with each text for N characters", 1, 100000, "none");
   all.number("--seed", c.seed, "Same seed, same characters", 0, SIZE_MAX);
   all.flag("--invert", c.invert, "Exchange light and dark");
   all.number("--threads", c.threads, "Changes the time, not the result; 0 = all there are", 0, 256);
   all.flag("--json", c.json, "Print one JSON object");
-  all.flag("--quiet", c.quiet, "Print the accuracy only");
+  all.flag("--quiet", c.quiet, "Print the accuracy only; where there are no labels, the class of each one");
   return all;
 }
 

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "tools/bnns/data/byte_source.h"
 #include "tools/bnns/data/idx.h"
 #include "tools/bnns/data/own_data.h"
 #include "tools/bnns/data/picture.h"
@@ -28,10 +29,10 @@ struct Source {
   bool labelled = false, single = false;  // single: a PNG or JPEG file
 };
 
-[[noreturn]] void wrong_size(const std::string& file, const std::string& what, const Dataset& set,
-                             const Dataset& like) {
+[[noreturn]] void wrong_size(const std::string& file, const std::string& what, const Dataset& set, const Dataset& like,
+                             const char* remedy = "") {
   throw DataError(file + ": " + what + " of " + size_text(set.rows, set.columns) + " pixels, expected " +
-                  size_text(like.rows, like.columns));
+                  size_text(like.rows, like.columns) + remedy);
 }
 
 Source read_pictures(const std::string& file, const ItemKind& kind) {
@@ -42,12 +43,15 @@ Source read_pictures(const std::string& file, const ItemKind& kind) {
     const PictureKind there = picture_kind(file);
     set.rows = there.rows, set.columns = there.columns, set.labels = {0};
     if (kind.sized && !kind.scaled && (set.rows != like.rows || set.columns != like.columns)) {
-      wrong_size(file, "is", set, like);
+      wrong_size(file, "is", set, like, ": scale it, or train with --size N, and predict scales");
     }
     Picture picture = read_picture(file, like.channels);
     if (kind.scaled) picture = scaled(picture, like.rows, like.columns);
     set.rows = picture.rows, set.columns = picture.columns, set.pixels = std::move(picture.pixels);
   } else {
+    if (const std::string found = file_kind(file); !found.empty() && found != "an IDX file") {
+      throw DataError(file + ": is " + found + "; this network reads pictures (PNG, JPEG or IDX files)");
+    }
     const std::filesystem::path labels = labels_beside(file);
     source.labelled = !labels.empty();
     set = source.labelled ? read_idx_pair(file, labels) : read_idx_images(file);
@@ -65,21 +69,46 @@ Source read_pictures(const std::string& file, const ItemKind& kind) {
   return source;
 }
 
+// The pictures of a folder with a sub-folder for each class, as one set.
+Source read_folder(const std::string& folder, ItemKind kind) {
+  Source source{folder, {}, true, false};
+  Dataset& set = source.set;
+  for (const LabelledFile& each : labelled_pictures(folder, kind.classes)) {
+    const std::string file = each.file.string();
+    picture_kind(file);  // refuses what is no picture
+    const Dataset one = read_pictures(file, kind).set;
+    kind.like.rows = set.rows = one.rows, kind.like.columns = set.columns = one.columns, kind.sized = true;
+    if (set.pixels.size() > kMaxDataBytes) throw DataError(folder + ": has more than 2 GB of pixels");
+    set.pixels.insert(set.pixels.end(), one.pixels.begin(), one.pixels.end());
+    set.labels.push_back(each.label);
+    set.origins.push_back(printable((each.file.parent_path().filename() / each.file.filename()).string()));
+  }
+  set.channels = kind.like.channels, set.classes = kind.like.classes;
+  return source;
+}
+
 std::vector<Source> read_sources(const PredictCommand& command, ItemKind& kind) {
   std::vector<Source> sources;
   for (const std::string& file : command.files) {
     std::error_code error;
-    if (std::filesystem::is_directory(file, error)) {
+    const bool is_folder = std::filesystem::is_directory(file, error);
+    if (is_folder && (kind.is_table() || !has_class_folders(file))) {
       throw DataError(file + ": is a folder, expected " +
-                      (kind.is_table() ? "CSV files" : "PNG files, JPEG files, or a file of IDX pictures in it"));
+                      (kind.is_table() ? "CSV files"
+                                       : "PNG files, JPEG files, a folder with a sub-folder for each class, or a file "
+                                         "of IDX pictures in it"));
     }
     if (kind.is_table()) {
+      const std::string found = file_kind(file);
+      if (!found.empty() && found != "a CSV file" && found != "a text") {
+        throw DataError(file + ": is " + found + "; this network reads rows of CSV files");
+      }
       Source source{file, {}, false, false};
       source.set = read_table_like(file, kind.columns, kind.classes, &source.labelled);
       sources.push_back(std::move(source));
       continue;
     }
-    sources.push_back(read_pictures(file, kind));
+    sources.push_back(is_folder ? read_folder(file, kind) : read_pictures(file, kind));
     Dataset& set = sources.back().set;
     // Without a word of the file the first picture decides.
     kind.like.rows = set.rows, kind.like.columns = set.columns, kind.sized = true;
@@ -123,7 +152,14 @@ struct Counts {
 };
 
 std::string base_name(const Source& source) {
-  return std::filesystem::path(source.file).filename().string();
+  const std::filesystem::path path = std::filesystem::path(source.file).lexically_normal();
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
+// "7.png", "cat/7.png", "line 12", or the picture's number in its file
+std::string item_name(const Source& source, std::size_t i) {
+  if (source.single) return base_name(source);
+  return source.set.origins.empty() ? std::to_string(i) : source.set.origins[i];
 }
 
 // As wide as the longest name, but for very long ones.
@@ -135,7 +171,7 @@ std::size_t width_of(const std::vector<std::string>& names) {
 
 // "  17  7  99.81 %  1   0.12 %  9   0.05 %  is 1"; without the last word 40 columns where names have one letter
 std::string line_of(const Source& source, std::size_t i, const float* p, const std::vector<std::string>& names) {
-  const std::string name = source.single ? base_name(source) : std::to_string(i);
+  const std::string name = item_name(source, i);
   std::string line(4 - std::min<std::size_t>(4, name.size()), ' ');
   line += name;
   const std::vector<std::size_t> best = most_likely(p, names.size());
@@ -153,6 +189,7 @@ nlohmann::ordered_json json_of(const Source& source, std::size_t i, const float*
   nlohmann::ordered_json out;
   out["file"] = source.file;
   if (!source.single) out["index"] = i;
+  if (!source.set.origins.empty()) out["origin"] = source.set.origins[i];
   const std::vector<std::size_t> best = most_likely(p, names.size());
   out["class"] = best[0];
   out["name"] = names[best[0]];
@@ -191,6 +228,7 @@ int run_predict(const PredictCommand& command) {
   if (!command.quiet) line("network    " + network_name(options, first) + " of " + command.weights);
   auto pictures = nlohmann::ordered_json::array();
   Counts counts;
+  const bool any_labels = std::any_of(sources.begin(), sources.end(), [](const Source& s) { return s.labelled; });
   for (const Source& source : sources) {
     const std::vector<float> probabilities = predict_all(*network, source.set);
     if (!source.single && !command.quiet) {
@@ -205,7 +243,10 @@ int run_predict(const PredictCommand& command) {
         ++counts.labelled;
       }
       if (command.json) pictures.push_back(json_of(source, i, p, names));
-      if (!command.json && !command.quiet) text += wrapped(line_of(source, i, p, names), columns, kNoteIndent) + "\n";
+      if (command.json) continue;
+      if (!command.quiet) text += wrapped(line_of(source, i, p, names), columns, kNoteIndent) + "\n";
+      if (command.quiet && !any_labels)
+        text += item_name(source, i) + "  " + names[most_likely(p, names.size())[0]] + "\n";
     }
     if (!text.empty()) put(stdout, text);
   }

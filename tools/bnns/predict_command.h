@@ -10,8 +10,9 @@
 namespace bnns::tool {
 
 struct PredictCommand {
-  std::string weights;             // the file of `bnns train --save`, or one of PyTorch with the same names
-  std::vector<std::string> files;  // PNG and JPEG files, IDX files of pictures; CSV files; texts
+  std::string weights;  // the file of `bnns train --save`, or one of PyTorch with the same names
+  // PNG and JPEG files, folders of them for each class, IDX files of pictures; CSV files; texts
+  std::vector<std::string> files;
   std::size_t threads = 0, generate = 0, seed = 1;  // generate: characters after each text
   bool invert = false, json = false, quiet = false;
 };

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "tools/bnns/data/byte_source.h"
+#include "tools/bnns/data/data_error.h"
 #include "tools/bnns/data/own_data.h"
 #include "tools/bnns/model/network.h"
 #include "tools/bnns/predict_command.h"
@@ -29,7 +31,12 @@ std::size_t foreseen(Network& network, const Dataset& set) {
 int predict_texts(const PredictCommand& command, const TrainOptions& options, const WeightsFile& file,
                   const ItemKind& kind) {
   std::vector<std::vector<std::uint8_t>> texts;
-  for (const std::string& each : command.files) texts.push_back(read_text_like(each, kind.classes));
+  for (const std::string& each : command.files) {
+    if (const std::string found = file_kind(each); !found.empty() && found != "a text" && found != "a CSV file") {
+      throw DataError(each + ": is " + found + "; this network reads texts");
+    }
+    texts.push_back(read_text_like(each, kind.classes));
+  }
   const std::unique_ptr<Network> network = make_network(options, kind.like, kTestBatch);
   file.load(*network);
   const std::size_t columns = terminal_columns(stdout), steps = kind.like.steps;

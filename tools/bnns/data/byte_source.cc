@@ -2,11 +2,13 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "tools/bnns/data/data_error.h"
 
@@ -98,6 +100,31 @@ std::size_t ByteSource::read(std::uint8_t* out, std::size_t size) {
 
 std::optional<std::uint64_t> ByteSource::total() const {
   return impl_->total;
+}
+
+std::string file_kind(const std::filesystem::path& file) {
+  std::string text(512, '\0');
+  try {
+    ByteSource source(file);
+    text.resize(source.read(reinterpret_cast<std::uint8_t*>(text.data()), text.size()));
+  } catch (const DataError&) {
+    return "";
+  }
+  const auto begins = [&](std::string_view start) { return text.compare(0, start.size(), start) == 0; };
+  if (begins("\x89PNG\r\n\x1a\n")) return "a PNG file";
+  if (begins("\xff\xd8\xff")) return "a JPEG file";
+  if (begins({"\0\0\x08", 3})) return "an IDX file";
+  if (text.size() > 8 && text[7] == '\0' && text[8] == '{') return "a safetensors file";
+  const auto is_control = [](char c) {
+    return static_cast<unsigned char>(c) < 32 && std::strchr("\t\n\r", c) == nullptr;
+  };
+  if (text.empty() || std::any_of(text.begin(), text.end(), [&](char c) { return c == '\0' || is_control(c); }))
+    return "";
+  // A table has a separator in its first line, and its name, or a number, says that it is one.
+  const std::string line = text.substr(0, text.find('\n'));
+  const bool separated = line.find_first_of(",;\t") != line.npos;
+  const bool named = file.filename().string().find(".csv") != std::string::npos;
+  return separated && (named || line.find_first_of("0123456789") != line.npos) ? "a CSV file" : "a text";
 }
 
 }  // namespace bnns::tool

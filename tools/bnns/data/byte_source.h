@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace bnns::tool {
 
@@ -26,5 +27,9 @@ class ByteSource {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// What a file seems to be by its beginning: "a PNG file", "a JPEG file", "an IDX file", "a safetensors file", "a CSV
+// file" or "a text"; "" where nobody can tell, and where it cannot be read.
+std::string file_kind(const std::filesystem::path& file);
 
 }  // namespace bnns::tool

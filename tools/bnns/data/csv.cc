@@ -101,4 +101,11 @@ std::optional<float> number_in(const std::string& text) {
   return value;
 }
 
+std::string with_point(std::string text) {
+  const std::size_t comma = text.find(',');
+  if (comma == text.npos) return "";
+  text[comma] = '.';
+  return number_in(text) ? text : "";
+}
+
 }  // namespace bnns::tool

@@ -30,5 +30,7 @@ class Csv {
 
 // A number in all of the text; neither infinite nor NaN, also as a float.
 std::optional<float> number_in(const std::string& text);
+// "6.07" for "6,07": what a number with a decimal comma should be; "" for all other texts.
+std::string with_point(std::string text);
 
 }  // namespace bnns::tool

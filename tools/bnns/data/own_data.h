@@ -29,6 +29,13 @@ DataSplit read_own_data(const std::filesystem::path& path, const DataOptions& op
 
 // Whether a folder has class folders, or train and test.
 bool has_class_folders(const std::filesystem::path& folder);
+// The pictures in the class folders of `folder`, whose names are among the classes.
+struct LabelledFile {
+  std::filesystem::path file;
+  std::uint16_t label;
+};
+std::vector<LabelledFile> labelled_pictures(const std::filesystem::path& folder,
+                                            const std::vector<std::string>& classes);
 DataSplit read_picture_folder(const std::filesystem::path& folder, const DataOptions& options);
 DataSplit read_table(const std::filesystem::path& file, const DataOptions& options);
 

@@ -37,26 +37,25 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   return all;
 }
 
-struct Entry {
-  fs::path file;
-  std::uint16_t label;
-};
+void append_files(std::vector<LabelledFile>& all, const fs::path& of_class, std::size_t label) {
+  const std::size_t before = all.size();
+  for (const fs::path& file : listed(of_class)) {
+    std::error_code error;
+    if (fs::is_directory(file, error)) fail(file, "is a folder, expected PNG or JPEG files in each class folder");
+    if (!fs::is_regular_file(file, error)) fail(file, "is no regular file, expected PNG or JPEG files");
+    all.push_back({file, static_cast<std::uint16_t>(label)});
+  }
+  if (all.size() == before) fail(of_class, "holds no pictures: add PNG or JPEG files, or remove this class folder");
+}
 
 // The pictures of the class folders in `folder`, class by class. `classes` gets their names, or, where it has them, is
 // what they must be.
-std::vector<Entry> entries_of(const fs::path& folder, std::vector<std::string>& classes) {
-  std::vector<Entry> all;
+std::vector<LabelledFile> entries_of(const fs::path& folder, std::vector<std::string>& classes) {
+  std::vector<LabelledFile> all;
   std::vector<std::string> names;
   for (const fs::path& of_class : folders_in(folder)) {
-    const std::size_t before = all.size();
     if (names.size() == kMaxClasses) fail(folder, format("has more than %zu class folders", kMaxClasses));
-    for (const fs::path& file : listed(of_class)) {
-      std::error_code error;
-      if (fs::is_directory(file, error)) fail(file, "is a folder, expected PNG or JPEG files in each class folder");
-      if (!fs::is_regular_file(file, error)) fail(file, "is no regular file, expected PNG or JPEG files");
-      all.push_back({file, static_cast<std::uint16_t>(names.size())});
-    }
-    if (all.size() == before) fail(of_class, "holds no pictures: add PNG or JPEG files, or remove this class folder");
+    append_files(all, of_class, names.size());
     names.push_back(of_class.filename().string());
   }
   if (names.size() < 2) {
@@ -72,9 +71,9 @@ struct Shape {
   std::size_t rows = 0, columns = 0, channels = 1;
 };
 
-Shape shape_of(const fs::path& folder, const std::vector<const Entry*>& entries, std::size_t size) {
+Shape shape_of(const fs::path& folder, const std::vector<const LabelledFile*>& entries, std::size_t size) {
   Shape shape{size, size, 1};
-  for (const Entry* each : entries) {
+  for (const LabelledFile* each : entries) {
     const PictureKind kind = picture_kind(each->file.string());
     if (kind.colour) shape.channels = 3;
     if (size != 0) continue;
@@ -93,7 +92,7 @@ Shape shape_of(const fs::path& folder, const std::vector<const Entry*>& entries,
   return shape;
 }
 
-void append(Dataset& set, const Entry& entry, std::size_t size) {
+void append(Dataset& set, const LabelledFile& entry, std::size_t size) {
   const std::string name = entry.file.string();
   Picture picture = read_picture(name, set.channels);
   if (size != 0) picture = scaled(picture, size, size);
@@ -110,6 +109,21 @@ bool has_class_folders(const fs::path& folder) {
   return fs::is_directory(folder, error) && !folders_in(folder).empty();
 }
 
+std::vector<LabelledFile> labelled_pictures(const fs::path& folder, const std::vector<std::string>& classes) {
+  std::vector<LabelledFile> all;
+  for (const fs::path& of_class : folders_in(folder)) {
+    const auto found = std::find(classes.begin(), classes.end(), printable(of_class.filename().string()));
+    if (found == classes.end()) {
+      std::string names;
+      for (const std::string& each : classes) names += (names.empty() ? "" : ", ") + each;
+      if (names.size() > 120) names = names.substr(0, 120) + " ...";
+      fail(of_class, "is no class of the network, expected folders named " + names);
+    }
+    append_files(all, of_class, static_cast<std::size_t>(found - classes.begin()));
+  }
+  return all;
+}
+
 DataSplit read_picture_folder(const fs::path& folder, const DataOptions& options) {
   std::error_code error;
   const auto part = [&](const char* name) {
@@ -119,11 +133,11 @@ DataSplit read_picture_folder(const fs::path& folder, const DataOptions& options
   if (parts && options.share_given) fail(folder, "has a folder test to hold out: leave out --test-share");
   DataSplit data;
   data.noun = "pictures";
-  std::vector<Entry> training = entries_of(parts ? folder / "train" : folder, data.classes), testing;
+  std::vector<LabelledFile> training = entries_of(parts ? folder / "train" : folder, data.classes), testing;
   if (parts) testing = entries_of(folder / "test", data.classes);
-  std::vector<const Entry*> all;
+  std::vector<const LabelledFile*> all;
   for (const auto* entries : {&training, &testing}) {
-    for (const Entry& each : *entries) all.push_back(&each);
+    for (const LabelledFile& each : *entries) all.push_back(&each);
   }
   const Shape shape = shape_of(folder, all, options.size);
   for (Dataset* set : {&data.train, &data.test}) {
@@ -131,12 +145,12 @@ DataSplit read_picture_folder(const fs::path& folder, const DataOptions& options
     set->classes = data.classes.size();
   }
   std::vector<std::uint16_t> labels;
-  for (const Entry& each : training) labels.push_back(each.label);
+  for (const LabelledFile& each : training) labels.push_back(each.label);
   const std::vector<bool> held =
       parts ? std::vector<bool>(labels.size())
             : held_out(labels, data.classes.size(), options.test_share, options.seed, folder.string());
   for (std::size_t i = 0; i < training.size(); ++i) append(held[i] ? data.test : data.train, training[i], options.size);
-  for (const Entry& each : testing) append(data.test, each, options.size);
+  for (const LabelledFile& each : testing) append(data.test, each, options.size);
   data.source = printable(folder.string()) + format(", %zu classes of pictures", data.classes.size());
   for (std::string& name : data.classes) name = printable(name);
   return data;

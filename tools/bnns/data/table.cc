@@ -28,6 +28,7 @@ struct Table {
   std::vector<float> values;  // all columns but the class's
   std::vector<std::string> labels;
   std::vector<std::size_t> lines;
+  bool target_open = false;  // nobody said which column is the class
 
   void add_row(const Csv& csv, const std::vector<std::string>& row, std::size_t target) {
     if (row.size() != fields) {
@@ -41,14 +42,22 @@ struct Table {
         continue;
       }
       const std::optional<float> value = number_in(row[k]);
-      if (!value) {
-        csv.fail(column_text(k, header) + (row[k].empty() ? " is empty" : " is " + row[k].substr(0, 40)) +
-                 ", expected a number: change it, or remove the " + (row[k].empty() ? "row" : "column"));
-      }
+      if (!value) refuse_number(csv, row[k], k);
       values.push_back(*value);
     }
     lines.push_back(csv.line());
     if (values.size() > kMaxValues) csv.fail(format("more than %zu numbers", kMaxValues));
+  }
+  [[noreturn]] void refuse_number(const Csv& csv, const std::string& field, std::size_t k) const {
+    const std::string column = column_text(k, header), point = with_point(field);
+    if (field.empty()) csv.fail(column + " is empty, expected a number: change it, or remove the row");
+    const std::string what = column + " is " + field.substr(0, 40) + ", expected a number: ";
+    if (!point.empty()) csv.fail(what + "write " + point.substr(0, 40));
+    // A column of words from the first row on may be what should be learned.
+    const bool is_class = target_open && lines.empty();
+    csv.fail(
+        what + "change it, or remove the column" +
+        (is_class ? "; or is it the class? --target " + (k < header.size() ? header[k] : std::to_string(k + 1)) : ""));
   }
 };
 
@@ -56,7 +65,7 @@ struct Table {
 // where a column of that name is asked for.
 bool is_header(const std::vector<std::string>& row, std::size_t target) {
   for (std::size_t k = 0; k < row.size(); ++k) {
-    if (k != target && !row[k].empty() && !number_in(row[k])) return true;
+    if (k != target && !row[k].empty() && !number_in(row[k]) && with_point(row[k]).empty()) return true;
   }
   return false;
 }
@@ -148,6 +157,7 @@ DataSplit read_table(const fs::path& file, const DataOptions& options) {
   std::vector<std::string> row;
   if (!csv.next(row)) throw DataError(file.string() + ": is empty, expected a CSV file");
   table.fields = row.size();
+  table.target_open = options.target.empty();
   const std::size_t target = find_target(csv, row, options.target);
   if (row.size() < 2)
     csv.fail("has one field, expected numbers and a class: fields are parted by commas, semicolons or tabs");

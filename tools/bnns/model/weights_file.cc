@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "tools/bnns/data/byte_source.h"
 #include "tools/bnns/data/data_error.h"
 #include "tools/bnns/text.h"
 
@@ -36,6 +37,10 @@ std::string reason() {
 }
 
 BNNSExtArrayFile opened(const std::string& path) {
+  const std::string kind = file_kind(path);
+  if (!kind.empty() && kind != "a safetensors file") {
+    throw DataError(path + ": is " + kind + ", expected weights as bnns train --save writes them");
+  }
   const Unprinted guard;
   const BNNSExtArrayFile file = BNNSExtArrayFileOpen(path.c_str(), BNNSExtArrayFileRead);
   if (file == nullptr) throw DataError(reason());
