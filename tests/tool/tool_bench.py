@@ -62,6 +62,10 @@ assert passes[0][1] == "convolution f32 3x32x32 > 16x16x16 k3x3 s2 p1" and passe
 fused = results("--problem", "bnns_verbose,apply,fully_connected bf16 i64 o32 relu,batch 7,gemm/bf16,avx512,1 thread,1.0 us")
 assert [(r["problem"], r["batch"]) for r in fused] == [("fully_connected bf16 i64 o32 relu", 7)], fused
 
+for problem, said in (("fully_connected f32 i64 o32 relu", "the gradients of a layer with relu are not timed"),
+                      ("fully_connected f32 i64 o32", "without the bias"), ("fully_connected f32 i64 o32 nobias", "")):
+    note = run("bench", *SHORT, "--problem", problem).stderr
+    assert said in note and note.count("\n") == (said != ""), (problem, note)
 text = run("bench", "loss", *SHORT).stdout
 assert text.splitlines()[0].split() == ["problem", "batch", "pass", "implementation", "threads", "ms", "rate"], text
 assert "GB/s" in text and "softmax_ce" in text and "\x1b" not in text, text

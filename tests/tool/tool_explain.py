@@ -106,6 +106,7 @@ wrong("layer is no text", {"layer": 7})
 wrong("layer is missing", {"batch": 1})
 wrong("did you mean batch?", {**example, "bach": 1})
 wrong("did you mean forward?", {**example, "pass": "foreward"})
+wrong("pass: backward is not a pass, expected one of all, forward, input gradient, weights gradient", {**example, "pass": "backward"})
 wrong("pass: weights gradient is not a pass of pooling", {"layer": "pooling", "pass": "weights gradient",
                                                           "parameters": json.loads(run("explain", "--example", "pooling").stdout)["parameters"]})
 wrong("batch is -1, expected a whole number", {**example, "batch": -1})
@@ -135,6 +136,7 @@ with tempfile.TemporaryDirectory() as folder:
     for options, said in ((("explain", file.with_name("absent")), "absent: No such file"), (("explain", folder), "Is a directory"),
                           (("explain",), "FILE is missing"), (("explain", "--json"), "FILE is missing"),
                           (("explain", "--example", "convolutoin"), "did you mean convolution?"),
+                          (("explain", "--example", "nosuch"), "expected one of convolution, "),
                           (("explain", file, "--example", "loss"), "FILE excludes --example"),
                           (("explain", file, "--jsn"), "did you mean --json?")):
         done = run(*options, code=2)

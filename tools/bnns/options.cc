@@ -6,15 +6,23 @@
 #include <numeric>
 #include <utility>
 
+#include "tools/bnns/data/csv.h"
 #include "tools/bnns/text.h"
 
 namespace bnns::tool {
 namespace {
 
-constexpr std::size_t kMeaningColumn = 30, kLikelyMeant = 2;  // edits that are taken for a slip of the fingers
+constexpr std::size_t kMeaningColumn = 30;
 
-std::string out_of_range(const char* name, const std::string& text, double low, double high) {
-  return std::string(name) + ": " + text + format(" is not in the range %.9g to %.9g", low, high);
+// Why the text is none of the numbers that are expected.
+[[noreturn]] void refuse_number(const char* name, const std::string& text, bool whole, const std::string& range) {
+  const std::string what = std::string(name) + ": " + text, point = with_point(text);
+  if (!point.empty() && !whole) throw UsageError(what + " is not a number, expected a point: " + point);
+  char* end = nullptr;
+  std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0') throw UsageError(what + " is not a number");
+  if (whole && text.find_first_not_of("+-0123456789") != text.npos) throw UsageError(what + " is not a whole number");
+  throw UsageError(what + " is not in the range " + range);
 }
 
 }  // namespace
@@ -70,8 +78,7 @@ void Options::number(const char* name, std::size_t& value, const char* meaning, 
     const bool digits = !text.empty() && text[0] >= '0' && text[0] <= '9';
     const unsigned long long number = digits ? std::strtoull(text.c_str(), &end, 10) : 0;
     if (!digits || *end != '\0' || errno != 0 || number < low || number > high) {
-      throw UsageError(std::string(name) + ": " + text + " is not in the range " + std::to_string(low) + " to " +
-                       std::to_string(high));
+      refuse_number(name, text, true, std::to_string(low) + " to " + std::to_string(high));
     }
     value = number;
   };
@@ -83,7 +90,7 @@ void Options::number(const char* name, float& value, const char* meaning, double
     const double number = std::strtod(text.c_str(), &end);
     // NaN is neither below nor above.
     if (text.empty() || *end != '\0' || !(number >= low && number <= high)) {
-      throw UsageError(out_of_range(name, text, low, high));
+      refuse_number(name, text, false, format("%.9g to %.9g", low, high));
     }
     value = static_cast<float>(number);
   };

@@ -23,6 +23,7 @@ std::string listed(const std::vector<std::string>& words);
 // The one of `known` with the fewest letters put in, taken out or changed; and how many those are.
 std::string closest(const std::string& word, const std::vector<std::string>& known);
 std::size_t distance(const std::string& a, const std::string& b);
+inline constexpr std::size_t kLikelyMeant = 2;  // edits that are taken for a slip of the fingers
 
 class Options {
  public:

@@ -113,6 +113,20 @@ nlohmann::ordered_json json_of(const std::string& problem, const Row& row, const
   return one;
 }
 
+// Why a problem that was named has fewer rows, or others, than one may expect: on stderr, beside the figures.
+void explain_passes(const std::string& problem, const std::vector<Row>& rows) {
+  const std::string words = " " + problem.substr(0, problem.rfind(",batch ")) + " ";
+  const bool has_weights = words.find("convolution ") != words.npos || words.find("fully_connected ") != words.npos;
+  const bool forward_only = std::none_of(rows.begin(), rows.end(), [](const Row& r) { return r.direction[0] == 'd'; });
+  if (!has_weights || problem.find('=') != problem.npos) return;
+  if (forward_only && words.find(" relu ") != words.npos && words.find("apply,") == words.npos) {
+    put(stderr, "bnns: note: the gradients of a layer with relu are not timed; leave the word out to time them\n");
+  }
+  if (!forward_only && words.find(" nobias ") == words.npos && words.find("backward,") == words.npos) {
+    put(stderr, "bnns: note: gradients are timed without the bias, so their problem is named nobias\n");
+  }
+}
+
 }  // namespace
 
 int run_bench(const BenchCommand& command) {
@@ -138,6 +152,7 @@ int run_bench(const BenchCommand& command) {
   for (const Described& call : calls) {
     if (!call.refusal.empty()) throw UsageError("--problem: " + call.refusal);
   }
+  if (command.one_problem) explain_passes(command.problem, rows);
   setenv("BNNS_VERBOSE", "0", 1);  // a line for each call would be timed too
   if (command.threads != 0) BNNSExtSetNumThreads(command.threads);
 

@@ -13,6 +13,8 @@
 namespace bnns::tool {
 namespace {
 
+constexpr std::size_t kMostListed = 12;
+
 [[noreturn]] void refuse(const std::string& path, const Json& json, const std::string& expected) {
   std::string there = json.dump(-1, ' ', true, Json::error_handler_t::replace);
   if (there.size() > 40) there = there.substr(0, 37) + "...";
@@ -61,8 +63,13 @@ void check_word(const std::string& word, const std::vector<std::string>& known, 
                 const char* what) {
   if (std::find(known.begin(), known.end(), word) != known.end()) return;
   const auto longer = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.rfind(word, 0) == 0; });
-  throw DataError(path + ": " + word + " is not " + what + "; did you mean " +
-                  (longer != known.end() && !word.empty() ? *longer : closest(word, known)) + "?");
+  const bool begun = longer != known.end() && !word.empty();
+  const std::string meant = begun ? *longer : closest(word, known), refusal = path + ": " + word + " is not " + what;
+  // Where nothing is near, a short list says more than a guess.
+  if (!begun && known.size() <= kMostListed && distance(word, meant) > kLikelyMeant) {
+    throw DataError(refusal + ", expected one of " + listed(known));
+  }
+  throw DataError(refusal + "; did you mean " + meant + "?");
 }
 
 Fields& Fields::on(const char* name, Read read) {
