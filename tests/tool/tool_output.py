@@ -153,6 +153,13 @@ def terminals():
     _, screen = draw(["train", *LONG, "--no-report"], 40, code=130, interrupt_after=b"    3/10000")
     assert any("by Ctrl-C" in line for line in screen), screen
     draw(["train", *SMALL, "--no-report"], 24)
+    # Of many epochs every third stays, and the last.
+    _, screen = draw(["train", *SMALL[:-4], "--hidden", "16", "--epochs", "100", "--no-report"], 80)
+    stayed = [int(found[1]) for line in screen if (found := re.match(r"epoch +(\d+)/100", line))]
+    assert stayed == [*range(3, 100, 3), 100], screen
+    _, screen = draw(["train", *SMALL[:-4], "--hidden", "16", "--epochs", "100", "--patience", "1", "--no-report"], 80)
+    stayed = [line for line in screen if line.startswith("epoch")]
+    assert len(stayed) < 40 and screen[screen.index(stayed[-1]) + 1].startswith("stopped    after epoch " + stayed[-1].split("/")[0].split()[1]), screen
 
 
 with tempfile.TemporaryDirectory() as temporary:

@@ -57,7 +57,7 @@ std::size_t occurrences(const std::string& text, const std::string& part) {
 
 // Walks the tags: every one opened is closed in order. Returns the tag at fault, or "".
 std::string unbalanced_tag(const std::string& html) {
-  const std::set<std::string> alone = {"meta", "br", "img", "!doctype"};
+  const std::set<std::string> alone = {"meta", "br", "img", "wbr", "!doctype"};
   std::vector<std::string> open;
   for (std::size_t at = html.find('<'); at != html.npos; at = html.find('<', at + 1)) {
     const std::size_t end = html.find('>', at);
@@ -96,7 +96,7 @@ TEST(Report, TellsTheRun) {
   const Trained run = small_run(3, 2);
   const std::string html = report_html(run.options, run.data, run.result);
   EXPECT_NE(html.find("90.00 %"), html.npos);
-  EXPECT_NE(html.find("2 of 30"), html.npos);
+  EXPECT_NE(html.find("<b>2</b><span>of 30 held-out digits misread"), html.npos);
   EXPECT_NE(html.find(std::string(64, 'e')), html.npos);
   EXPECT_NE(html.find("1 of 3 times, a 0 was read as a 1"), html.npos);
   EXPECT_NE(html.find("folder &lt;b&gt;&amp;&quot;quoted&quot;"), html.npos);
@@ -143,6 +143,36 @@ TEST(Report, NamesClassesAndRows) {
   html = report_html(run.options, run.data, run.result);
   EXPECT_NE(html.find("<th scope=\"row\">class 20</th><td>class 39</td><td>7</td><td>0.0 %</td>"), html.npos);
   EXPECT_EQ(unbalanced_tag(html), "");
+}
+
+TEST(Report, KeepsLongNamesApart) {
+  Trained run = small_run(2, 3);
+  for (std::size_t k = 0; k < kClasses; ++k) run.data.classes[k] = "golden_retriever" + std::to_string(k);
+  const std::string html = report_html(run.options, run.data, run.result);
+  for (std::size_t k = 0; k < kClasses; ++k) {
+    const std::string label = "golden\u2026riever" + std::to_string(k);
+    EXPECT_EQ(occurrences(html, "<span>" + label + "</span></th>"), 1u) << "over its column";
+    EXPECT_EQ(occurrences(html, ">" + label + "</th>"), 1u) << "beside its row";
+  }
+  EXPECT_EQ(occurrences(html, "<em>golden_<wbr>retriever"), 3u);
+  EXPECT_EQ(occurrences(html, "class=\"mistakes wide\""), 1u);
+  EXPECT_EQ(occurrences(html, "scope=\"col\" class=\"down\""), kClasses);
+  EXPECT_EQ(
+      occurrences(report_html(small_run(2, 3).options, small_run(2, 3).data, small_run(2, 3).result), "class=\"down\""),
+      0u);
+  run.data.classes[1] = "golden_retriever_young_domestic", run.data.classes[2] = "golden_retriever_grown_domestic";
+  const std::string longer = report_html(run.options, run.data, run.result);
+  EXPECT_EQ(occurrences(longer, ">golden_re\u2026g_domestic</th>"), 1u);
+  EXPECT_EQ(occurrences(longer, ">golden_re\u2026n_domestic</th>"), 1u);
+}
+
+TEST(Report, IsGreenOnlyWhereGood) {
+  Trained run = small_run(41, 3);
+  EXPECT_EQ(occurrences(report_html(run.options, run.data, run.result), "<div class=\"main\">"), 1u);
+  EXPECT_EQ(occurrences(report_html(run.options, run.data, run.result), "<circle"), 0u) << "dots on 41 epochs";
+  EXPECT_EQ(occurrences(report_html(run.options, small_run(40, 3).data, small_run(40, 3).result), "<circle"), 80u);
+  run.result.epochs.back().test_accuracy = 0.14;
+  EXPECT_EQ(occurrences(report_html(run.options, run.data, run.result), "<div class=\"main\">"), 0u);
 }
 
 // Decodes what the encoder wrote with code of the test's own: base64, chunks and their checksums, zlib, pixels.
@@ -210,6 +240,26 @@ TEST(Chart, TicksCoverTheRange) {
     EXPECT_GE(ticks.size(), 3u);
     EXPECT_LE(ticks.size(), 9u);
   }
+}
+
+// Labels have 20 units of height on a phone, and half their width beside the last one.
+TEST(Chart, LabelsLieApartAndInside) {
+  Chart chart;
+  chart.x_high = 1500;
+  chart.log_y = true;
+  chart.y_ticks = axis_ticks(0.0006, 3000, true);
+  chart.series = {{"smooth", "", {0, 1500}, {0.0006, 3000}}};
+  const std::string svg = chart_svg(chart);
+  double last = 1000;
+  for (std::size_t at = svg.find("\"end\""); at != svg.npos; at = svg.find("\"end\"", at + 1)) {
+    const double y = std::stod(svg.substr(svg.find(" y=\"", at) + 4));
+    EXPECT_GE(last - y, 20);
+    last = y;
+  }
+  EXPECT_LT(last, 1000);
+  const std::size_t at = svg.find(">1500</text>");
+  ASSERT_NE(at, svg.npos);
+  EXPECT_LE(std::stod(svg.substr(svg.rfind(" x=\"", at) + 4)), 560 - 24);
 }
 
 TEST(Chart, ThinKeepsTheMean) {

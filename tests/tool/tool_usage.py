@@ -77,6 +77,8 @@ with tempfile.TemporaryDirectory() as folder:
     done = run("train", *SMALL, "--json", "--report", str(report))
     figures = json.loads(done.stdout)
     assert {"model", "epochs", "train_loss", "test_accuracy", "seconds", "threads", "weights_sha256"} <= set(figures)
+    speed = 2 * 600 / figures["seconds"]   # all time of an epoch counts
+    assert abs(figures["digits_per_second"] / speed - 1) < 1e-6, (figures["digits_per_second"], speed)
     assert 0 <= figures["test_accuracy"] <= 1 and len(figures["weights_sha256"]) == 64
     assert "epoch 2/2" in done.stderr
 

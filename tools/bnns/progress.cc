@@ -57,6 +57,7 @@ Progress::Progress(std::FILE* stream, bool quiet) : stream_(stream), quiet_(quie
 }
 
 void Progress::note(const std::string& line) {
+  finish();
   if (!quiet_) put(stream_, wrapped(line, terminal_columns(stream_), kNoteIndent) + "\n");
 }
 
@@ -71,7 +72,15 @@ void Progress::update(const ProgressState& state) {
 void Progress::end_epoch(const ProgressState& state) {
   if (quiet_) return;
   const std::string line = fitting_line(state, terminal_ ? terminal_columns(stream_) : 0, true);
-  put(stream_, (terminal_ ? "\r" + line + "\x1b[K" : line) + "\n");
+  constexpr std::size_t kLines = 40;
+  const std::size_t every = (state.epochs + kLines - 1) / kLines;
+  open_ = terminal_ && every > 1 && state.epoch % every != 0;
+  put(stream_, (terminal_ ? "\r" + line + "\x1b[K" : line) + (open_ ? "" : "\n"));
+}
+
+void Progress::finish() {
+  if (open_) put(stream_, "\n");
+  open_ = false;
 }
 
 std::string Progress::plain_line(const ProgressState& state) {

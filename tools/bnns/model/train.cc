@@ -169,7 +169,6 @@ TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& 
   result.epochs = run.state.epochs;
   result.steps = run.steps();
   std::vector<float> probabilities;
-  double step_seconds = 0;
   const auto start = Clock::now();
 
   while (!run.finished() && !result.interrupted) {
@@ -180,17 +179,16 @@ TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& 
       bool stopping = is_told(stop);  // ranks tell each other within the step, and all stop after it
       state.digits_done += step(run, epoch, set, x, labels, stopping) * set.steps;
       result.interrupted = ranks != nullptr ? stopping : is_told(stop);
-      state.seconds = step_seconds + seconds_since(epoch_start);
+      state.seconds = seconds_since(start);
       state.loss = epoch.loss_sum / static_cast<double>(epoch.seen);
       state.accuracy = static_cast<double>(epoch.right) / static_cast<double>(epoch.seen * set.steps);
       progress.update(state);
     }
     if (result.interrupted) state.digits_all = state.digits_done;
-    result.epoch_seconds.push_back(seconds_since(epoch_start));
-    step_seconds += result.epoch_seconds.back();
     probabilities = predict_all(*run.network, data.test, ranks);
     state.test_accuracy = accuracy_of(probabilities, data.test);
     result.epochs.push_back({state.loss, state.accuracy, state.test_accuracy});
+    state.seconds = seconds_since(start);
     progress.end_epoch(state);
     const bool whole = epoch.seen == count;
     run.state.right = whole ? 0 : epoch.right;
@@ -204,10 +202,12 @@ TrainResult train(const TrainOptions& options, const DataSplit& data, Progress& 
     if (!result.not_saved.empty() && before.empty() && !run.finished()) {
       progress.note("not saved  " + result.not_saved);
     }
+    result.epoch_seconds.push_back(seconds_since(epoch_start));
   }
+  progress.finish();
   result.seconds = seconds_since(start);
   result.digits_per_second =
-      static_cast<double>(state.digits_done - state.digits_before) / std::max(step_seconds, 1e-9);
+      static_cast<double>(state.digits_done - state.digits_before) / std::max(result.seconds, 1e-9);
   result.step_loss = std::move(run.state.step_loss);
   judge(probabilities, data.test, result);
   if (options.generate != 0 && set.is_text()) {

@@ -69,7 +69,7 @@ struct TrainResult {
   std::vector<Mistake> mistakes;                    // every wrong item, the most confident first
   bool interrupted = false;                         // the last epoch may be a part of one
   double seconds = 0;                               // training with its evaluations
-  double digits_per_second = 0;                     // training steps alone
+  double digits_per_second = 0;                     // trained on, in all of these seconds
   std::size_t threads = 0, ranks = 1, weight_count = 0;
   std::string weights_sha256;
   std::vector<std::uint8_t> generated;  // of a text: what follows its training part, options.generate characters

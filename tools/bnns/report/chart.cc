@@ -8,7 +8,9 @@
 namespace bnns::tool {
 namespace {
 
-constexpr double kWidth = 560, kHeight = 300, kLeft = 84, kRight = 16, kTop = 14, kBottom = 52;  // ticks may have 20px
+constexpr double kWidth = 560, kHeight = 300, kLeft = 84, kRight = 30, kTop = 14, kBottom = 52;  // ticks may have 20px
+constexpr double kTickDistance = 22;   // of two labels one above the other
+constexpr std::size_t kMostDots = 40;  // more would hide the line that they lie on
 
 std::string tick_text(double value, const Chart& chart) {
   return chart.percent_y ? format("%.6g %%", 100 * value) : format("%.6g", value);
@@ -73,9 +75,12 @@ std::string chart_svg(const Chart& chart) {
 
   std::string svg =
       format("<svg viewBox=\"0 0 %g %g\" role=\"img\" aria-label=\"", kWidth, kHeight) + chart.title + "\">\n";
+  double last = 2 * kHeight;
   for (double tick : chart.y_ticks) {
     svg += format("<line class=\"grid\" x1=\"%g\" x2=\"%g\" y1=\"%.1f\" y2=\"%.1f\"/>", kLeft, kWidth - kRight,
                   to_y(tick), to_y(tick));
+    if (last - to_y(tick) < kTickDistance) continue;
+    last = to_y(tick);
     svg += format("<text class=\"tick\" text-anchor=\"end\" x=\"%g\" y=\"%.1f\">", kLeft - 8, to_y(tick) + 4) +
            tick_text(tick, chart) + "</text>\n";
   }
@@ -91,7 +96,7 @@ std::string chart_svg(const Chart& chart) {
     svg += "<polyline class=\"" + s.css_class + "\" points=\"";
     for (std::size_t i = 0; i < s.x.size(); ++i) svg += format("%.1f,%.1f ", to_x(s.x[i]), to_y(s.y[i]));
     svg += "\"/>\n";
-    for (std::size_t i = 0; s.dots && i < s.x.size(); ++i) {
+    for (std::size_t i = 0; s.dots && s.x.size() <= kMostDots && i < s.x.size(); ++i) {
       const std::string value = chart.percent_y ? percent(s.y[i]) : format("%.4f", s.y[i]);
       svg += "<circle class=\"" + s.css_class +
              format("\" r=\"3.2\" cx=\"%.1f\" cy=\"%.1f\"><title>", to_x(s.x[i]), to_y(s.y[i])) + s.label +

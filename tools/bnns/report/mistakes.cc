@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "tools/bnns/report/parts.h"
 #include "tools/bnns/report/png.h"
@@ -9,6 +10,48 @@ namespace bnns::tool {
 namespace {
 
 constexpr std::size_t kShownMistakes = 24, kWidestMatrix = 20, kShownConfusions = 40;
+constexpr std::size_t kLevelName = 4;  // letters of a name that still stands upright over its column
+
+std::size_t letters_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+// The bytes of the first so many characters.
+std::size_t bytes_of(const std::string& text, std::size_t letters) {
+  std::size_t at = 0;
+  for (; at < text.size(); ++at) {
+    if ((text[at] & 0xc0) != 0x80 && letters-- == 0) break;
+  }
+  return at;
+}
+
+// "golden_retriever1" -> "golde\u2026riever1": ends often tell names apart.
+std::string shortened(const std::string& name, std::size_t most) {
+  const std::size_t letters = letters_of(name);
+  if (letters <= most) return name;
+  const std::size_t head = (most - 1) / 2, tail = most - 1 - head;
+  return name.substr(0, bytes_of(name, head)) + "\u2026" + name.substr(bytes_of(name, letters - tail));
+}
+
+// All names with as few letters as leave them different.
+std::vector<std::string> short_names(const std::vector<std::string>& names) {
+  for (std::size_t most = 14; most < 40; ++most) {
+    std::vector<std::string> all;
+    for (const std::string& name : names) all.push_back(shortened(name, most));
+    if (std::set<std::string>(all.begin(), all.end()).size() == names.size()) return all;
+  }
+  return names;
+}
+
+// A name that may be broken after each _, - or dot.
+std::string breakable(const std::string& name) {
+  std::string html;
+  for (char c : name) {
+    html += escaped({c});
+    if (c == '_' || c == '-' || c == '.') html += "<wbr>";
+  }
+  return html;
+}
 
 // "an 8", "a 7", "a cat": by the sound of the first letter, as far as letters tell.
 std::string with_article(const std::string& name) {
@@ -69,7 +112,8 @@ std::string mistake_html(const DataSplit& data, const Mistake& m) {
          format(" with %.1f %%", 100 * static_cast<double>(m.truth_probability)) + "\"><img alt=\"" +
          with_article(truth) + "\" src=\"" +
          png_data_uri(data.test.image(m.index), data.test.rows, data.test.columns, data.test.channels) +
-         "\"><figcaption><em>" + truth + "</em> read as <strong>" + said + "</strong><br>" + sure +
+         "\"><figcaption><em>" + breakable(data.classes[static_cast<std::size_t>(m.truth)]) + "</em> read as <strong>" +
+         breakable(data.classes[static_cast<std::size_t>(m.predicted)]) + "</strong><br>" + sure +
          "</figcaption></figure>\n";
 }
 
@@ -107,26 +151,31 @@ std::string scrollable(const std::string& label, const std::string& content) {
 std::string confusion_section(const DataSplit& data, const TrainResult& result) {
   const std::vector<std::string>& names = data.classes;
   if (names.size() > kWidestMatrix) return confusion_list(result, names);
+  const std::vector<std::string> shown = short_names(names);  // the whole name is told when pointed at
   std::size_t worst = 1, most = 1, longest = 1;
   for (std::size_t t = 0; t < names.size(); ++t) {
-    longest = std::max(longest, std::min<std::size_t>(names[t].size(), 12));
+    longest = std::max(longest, letters_of(shown[t]));
     for (std::size_t p = 0; p < names.size(); ++p) {
       most = std::max(most, result.confusion[t][p]);
       if (t != p) worst = std::max(worst, result.confusion[t][p]);
     }
   }
-  // A column holds the largest count and the longest name; one beyond 12 letters is cut, and told when pointed at.
-  const std::size_t column = std::max<std::size_t>({22, 8 * std::to_string(most).size() + 2, 8 * longest + 6});
-  std::string html = format("<table class=\"confusion\" style=\"min-width:%zupx\"><thead><tr><td></td>",
-                            column * (names.size() + 1) + 74);
-  for (const std::string& name : names) {
-    html += "<th scope=\"col\" title=\"" + escaped(name) + "\">" + escaped(name) + "</th>";
+  // A column holds the largest count, and its name, which goes down where it is long.
+  const bool down = longest > kLevelName;
+  const std::size_t name_width = 8 * longest + 10,
+                    column = std::max<std::size_t>({22, 8 * std::to_string(most).size() + 2, down ? 0 : name_width});
+  std::string html =
+      format("<table class=\"confusion\" style=\"min-width:%zupx\"><thead><tr><td style=\"width:%zupx\"></td>",
+             (column + 2) * names.size() + name_width + 76, name_width);
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    html += std::string("<th scope=\"col\"") + (down ? " class=\"down\"" : "") + " title=\"" + escaped(names[k]) +
+            "\"><span>" + escaped(shown[k]) + "</span></th>";
   }
   html += "<th scope=\"col\" class=\"recall\">right</th></tr></thead><tbody>\n";
   for (std::size_t t = 0; t < names.size(); ++t) {
     std::size_t total = 0;
     for (std::size_t n : result.confusion[t]) total += n;
-    html += "<tr><th scope=\"row\" title=\"" + escaped(names[t]) + "\">" + escaped(names[t]) + "</th>";
+    html += "<tr><th scope=\"row\" title=\"" + escaped(names[t]) + "\">" + escaped(shown[t]) + "</th>";
     for (std::size_t p = 0; p < names.size(); ++p) {
       const std::size_t n = result.confusion[t][p];
       if (n == 0) {
@@ -158,7 +207,11 @@ std::string mistakes_section(const DataSplit& data, const TrainResult& result) {
           " it was surest of: the true class, what the network said, and how sure it was.</p>\n";
   std::string list;
   for (std::size_t i = 0; i < shown; ++i) list += mistake_html(data, result.mistakes[i]);
-  if (data.test.is_pictures()) return html + "<div class=\"mistakes\">\n" + list + "</div></section>\n";
+  if (data.test.is_pictures()) {
+    std::size_t longest = 0;
+    for (const std::string& name : data.classes) longest = std::max(longest, letters_of(name));
+    return html + "<div class=\"mistakes" + (longest > 9 ? " wide" : "") + "\">\n" + list + "</div></section>\n";
+  }
   return html +
          scrollable("Worst mistakes",
                     "<table class=\"epochs\"><thead><tr><th scope=\"col\">Where</th>"

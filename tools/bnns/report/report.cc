@@ -14,6 +14,7 @@ namespace bnns::tool {
 namespace {
 
 constexpr std::size_t kShownEpochs = 400;
+constexpr double kGoodAccuracy = 0.8;  // from here on it is green
 
 std::string legend_of(const Chart& chart) {
   std::string html = "<div class=\"legend\">";
@@ -167,6 +168,7 @@ std::string facts_section(const TrainOptions& o, const DataSplit& data, const Tr
 
 std::string report_html(const TrainOptions& options, const DataSplit& data, const TrainResult& result) {
   const std::size_t wrong = result.mistakes.size(), total = data.test.labels.size();
+  const bool good = result.test_accuracy() >= kGoodAccuracy;
   std::string html =
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>bnns train: " +
@@ -174,8 +176,9 @@ std::string report_html(const TrainOptions& options, const DataSplit& data, cons
   html += "<header><h1>Classifier of " + data.noun + " trained with OpenBNNS</h1><p>" +
           network_name(options, data.train) + ", " + escaped(data.source) + "</p></header>\n";
   html +=
-      "<div class=\"figures\">\n" + figure_card(percent(result.test_accuracy()), "held-out accuracy", "main") +
-      figure_card(grouped(wrong) + " of " + grouped(total), "held-out " + data.noun + " misread") +
+      "<div class=\"figures\">\n" +
+      figure_card(percent(result.test_accuracy()), "held-out accuracy", good ? "main" : "") +
+      figure_card(grouped(wrong), "of " + grouped(total) + " held-out " + data.noun + " misread") +
       figure_card(format("%.4f", result.train_loss()), "mean loss, epoch " + std::to_string(result.kept_epoch() + 1)) +
       figure_card(duration(result.seconds),
                   "training time, " + std::to_string(result.threads) + (result.threads == 1 ? " thread" : " threads")) +

@@ -29,7 +29,7 @@ h2 { margin: 0 0 2px; font-size: 16px; }
 .lead { margin: 0 0 12px; color: var(--soft); font-size: 13.5px; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(170px, 1fr)); gap: 14px; }
 .figures div { background: var(--card); border: 1px solid var(--rule); border-radius: 12px; padding: 14px 18px; }
-.figures b { display: block; font-size: 26px; line-height: 1.25; font-weight: 650; letter-spacing: -0.01em; }
+.figures b { display: block; white-space: nowrap; font-size: 26px; line-height: 1.25; font-weight: 650; letter-spacing: -0.01em; }
 .figures span { color: var(--soft); font-size: 13.5px; }
 .figures .main b { color: var(--good); }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(440px, 100%), 1fr)); gap: 20px; }
@@ -53,12 +53,15 @@ svg circle.train { fill: var(--soft); }
 .epochs th:first-child { text-align: left; } .epochs thead th { color: var(--soft); font-weight: 600; } .epochs .kept > * { font-weight: 700; }
 .confusion { border-collapse: separate; border-spacing: 2px; width: 100%; table-layout: fixed; font-size: 13px; }
 .confusion th { color: var(--soft); font-weight: 600; padding: 4px 0; text-align: center; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.confusion .down { vertical-align: bottom; } .confusion .down span { writing-mode: vertical-rl; transform: rotate(180deg); }
+.confusion tbody th { text-align: right; padding-right: 6px; }
 .confusion td { text-align: center; padding: 0; height: 34px; border-radius: 5px; }
 .confusion .zero { color: var(--soft); opacity: 0.45; }
 .confusion .recall { color: var(--soft); font-size: 12px; width: 70px; text-align: right; white-space: nowrap; }
 .confusion .axis { font-weight: 400; font-size: 12px; text-align: center; }
 .mistakes { display: grid; grid-template-columns: repeat(auto-fill, minmax(78px, 1fr)); gap: 14px 12px; }
-.mistakes figure { margin: 0; }
+.mistakes.wide { grid-template-columns: repeat(auto-fill, minmax(118px, 1fr)); }
+.mistakes figure { margin: 0; min-width: 0; overflow-wrap: anywhere; }
 .mistakes img { width: 100%; aspect-ratio: 1; object-fit: contain; background: #000; border-radius: 8px; image-rendering: pixelated; display: block; }
 .mistakes figcaption { font-size: 12.5px; line-height: 1.35; margin-top: 5px; color: var(--soft); }
 .mistakes strong { color: var(--bad); font-size: 14px; } .mistakes em { font-style: normal; font-weight: 600; font-size: 14px; color: var(--ink); }
