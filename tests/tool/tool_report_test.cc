@@ -150,7 +150,7 @@ TEST(Report, KeepsLongNamesApart) {
   for (std::size_t k = 0; k < kClasses; ++k) run.data.classes[k] = "golden_retriever" + std::to_string(k);
   const std::string html = report_html(run.options, run.data, run.result);
   for (std::size_t k = 0; k < kClasses; ++k) {
-    const std::string label = "golden\u2026riever" + std::to_string(k);
+    const std::string label = "golde\u2026iever" + std::to_string(k);
     EXPECT_EQ(occurrences(html, "<span>" + label + "</span></th>"), 1u) << "over its column";
     EXPECT_EQ(occurrences(html, ">" + label + "</th>"), 1u) << "beside its row";
   }

@@ -25,7 +25,7 @@ std::size_t bytes_of(const std::string& text, std::size_t letters) {
   return at;
 }
 
-// "golden_retriever1" -> "golde\u2026riever1": ends often tell names apart.
+// "golden_retriever1" -> "golde\u2026iever1": ends often tell names apart.
 std::string shortened(const std::string& name, std::size_t most) {
   const std::size_t letters = letters_of(name);
   if (letters <= most) return name;
@@ -35,7 +35,7 @@ std::string shortened(const std::string& name, std::size_t most) {
 
 // All names with as few letters as leave them different.
 std::vector<std::string> short_names(const std::vector<std::string>& names) {
-  for (std::size_t most = 14; most < 40; ++most) {
+  for (std::size_t most = 12; most < 40; ++most) {
     std::vector<std::string> all;
     for (const std::string& name : names) all.push_back(shortened(name, most));
     if (std::set<std::string>(all.begin(), all.end()).size() == names.size()) return all;
@@ -162,11 +162,11 @@ std::string confusion_section(const DataSplit& data, const TrainResult& result) 
   }
   // A column holds the largest count, and its name, which goes down where it is long.
   const bool down = longest > kLevelName;
-  const std::size_t name_width = 8 * longest + 10,
+  const std::size_t name_width = 8 * longest + 14,
                     column = std::max<std::size_t>({22, 8 * std::to_string(most).size() + 2, down ? 0 : name_width});
   std::string html =
       format("<table class=\"confusion\" style=\"min-width:%zupx\"><thead><tr><td style=\"width:%zupx\"></td>",
-             (column + 2) * names.size() + name_width + 76, name_width);
+             (column + 2) * names.size() + name_width + 60, name_width);
   for (std::size_t k = 0; k < names.size(); ++k) {
     html += std::string("<th scope=\"col\"") + (down ? " class=\"down\"" : "") + " title=\"" + escaped(names[k]) +
             "\"><span>" + escaped(shown[k]) + "</span></th>";

@@ -54,10 +54,10 @@ svg circle.train { fill: var(--soft); }
 .confusion { border-collapse: separate; border-spacing: 2px; width: 100%; table-layout: fixed; font-size: 13px; }
 .confusion th { color: var(--soft); font-weight: 600; padding: 4px 0; text-align: center; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .confusion .down { vertical-align: bottom; } .confusion .down span { writing-mode: vertical-rl; transform: rotate(180deg); }
-.confusion tbody th { text-align: right; padding-right: 6px; }
+.confusion tbody th { text-align: right; padding-right: 6px; font-size: 12px; } .scroll:has(.confusion) { max-height: none; }
 .confusion td { text-align: center; padding: 0; height: 34px; border-radius: 5px; }
 .confusion .zero { color: var(--soft); opacity: 0.45; }
-.confusion .recall { color: var(--soft); font-size: 12px; width: 70px; text-align: right; white-space: nowrap; }
+.confusion .recall { color: var(--soft); font-size: 12px; width: 54px; text-align: right; white-space: nowrap; }
 .confusion .axis { font-weight: 400; font-size: 12px; text-align: center; }
 .mistakes { display: grid; grid-template-columns: repeat(auto-fill, minmax(78px, 1fr)); gap: 14px 12px; }
 .mistakes.wide { grid-template-columns: repeat(auto-fill, minmax(118px, 1fr)); }
@@ -68,7 +68,7 @@ svg circle.train { fill: var(--soft); }
 .facts { display: grid; grid-template-columns: max-content 1fr; gap: 8px 20px; margin: 10px 0 0; font-size: 14px; }
 .facts dt { color: var(--soft); } .facts dd { margin: 0; overflow-wrap: anywhere; }
 code { font: 13px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; }
-@media (max-width: 640px) { svg .tick { font-size: 20px; } .legend, .lead, .figures span { font-size: 14px; } main { padding: 20px 12px 32px; gap: 14px; } section { padding: 14px 14px 16px; } .facts { grid-template-columns: 1fr; gap: 0; } .facts dd { margin-bottom: 8px; } }
+@media (max-width: 640px) { svg .tick { font-size: 20px; } .figures b { font-size: 21px; } .legend, .lead, .figures span { font-size: 14px; } main { padding: 20px 12px 32px; gap: 14px; } section { padding: 14px 14px 16px; } .facts { grid-template-columns: 1fr; gap: 0; } .facts dd { margin-bottom: 8px; } }
 @media print { body { background: none; } section, .figures div { break-inside: avoid; } }
 )css";
 
