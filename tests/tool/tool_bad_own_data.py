@@ -77,6 +77,7 @@ def pictures(root, train, folder):
     refused("has 2 classes, expected 3 as in", *train(folder("three", a=[GOOD] * 2, b=[GOOD] * 2, c=[GOOD] * 2), "--load", weights))
     refused("wide.png: is of 8 x 10 pixels, expected 8 x 8: scale it, or train with --size N", "predict", weights, write(root / "wide.png", wide))
     refused("/probe/a: is no class of the network, expected folders named a?[2J, b", "predict", weights, probe)
+    refused("/parts/test: is no class of the network; if its sub-folders are, name it", "predict", weights, parts)
     refused("wide.png: is a PNG file, expected weights", "predict", root / "wide.png", probe / "a" / "0.png")
     refused("numbers.csv: is a CSV file; this network reads pictures", "predict", weights, write(root / "numbers.csv", b"1,2,a\n"))
     damaged(weights, probe / "a" / "0.png")

@@ -133,7 +133,7 @@ def tables(root):
     assert bare["accuracy"] is None
     assert [p["top"] for p in bare["pictures"]] == [p["top"] for p in said["pictures"]]
     lines = run("predict", weights, fresh).stdout.splitlines()
-    assert lines[2].startswith("line 2  "), lines[2]   # as in the report
+    assert lines[2].startswith("line 2   ") and lines[-2].startswith("line 61  "), lines   # as in the report
     assert lines[1] == "rows       fresh.csv: 60, with labels" and lines[-1].startswith("accuracy"), lines
     # Ended by Ctrl-C and resumed: the same bytes, though the scales are computed anew.
     whole, part = root / "whole-table", root / "part-table"

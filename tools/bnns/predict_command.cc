@@ -170,10 +170,12 @@ std::size_t width_of(const std::vector<std::string>& names) {
 }
 
 // "  17  7  99.81 %  1   0.12 %  9   0.05 %  is 1"; without the last word 40 columns where names have one letter
-std::string line_of(const Source& source, std::size_t i, const float* p, const std::vector<std::string>& names) {
+std::string line_of(const Source& source, std::size_t i, std::size_t name_width, const float* p,
+                    const std::vector<std::string>& names) {
   const std::string name = item_name(source, i);
-  std::string line(4 - std::min<std::size_t>(4, name.size()), ' ');
-  line += name;
+  const bool numbered = !source.single && source.set.origins.empty();
+  const std::string space(name_width - std::min(name_width, name.size()), ' ');
+  std::string line = numbered ? space + name : name + space;
   const std::vector<std::size_t> best = most_likely(p, names.size());
   const std::size_t width = width_of(names);
   for (const std::size_t c : best) {
@@ -235,6 +237,10 @@ int run_predict(const PredictCommand& command) {
       line((kind.is_table() ? "rows       " : "pictures   ") + base_name(source) + ": " + grouped(source.set.count()) +
            (source.labelled ? ", with labels" : ", without labels"));
     }
+    std::size_t name_width = 4;
+    for (const std::string& each : source.set.origins) {
+      name_width = std::max(name_width, std::min<std::size_t>(each.size(), 32));
+    }
     std::string text;
     for (std::size_t i = 0; i < source.set.count(); ++i) {
       const float* p = &probabilities[i * names.size()];
@@ -244,7 +250,7 @@ int run_predict(const PredictCommand& command) {
       }
       if (command.json) pictures.push_back(json_of(source, i, p, names));
       if (command.json) continue;
-      if (!command.quiet) text += wrapped(line_of(source, i, p, names), columns, kNoteIndent) + "\n";
+      if (!command.quiet) text += wrapped(line_of(source, i, name_width, p, names), columns, kNoteIndent) + "\n";
       if (command.quiet && !any_labels)
         text += item_name(source, i) + "  " + names[most_likely(p, names.size())[0]] + "\n";
     }

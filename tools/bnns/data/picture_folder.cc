@@ -114,6 +114,7 @@ std::vector<LabelledFile> labelled_pictures(const fs::path& folder, const std::v
   for (const fs::path& of_class : folders_in(folder)) {
     const auto found = std::find(classes.begin(), classes.end(), printable(of_class.filename().string()));
     if (found == classes.end()) {
+      if (has_class_folders(of_class)) fail(of_class, "is no class of the network; if its sub-folders are, name it");
       std::string names;
       for (const std::string& each : classes) names += (names.empty() ? "" : ", ") + each;
       if (names.size() > 120) names = names.substr(0, 120) + " ...";
