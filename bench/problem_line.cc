@@ -29,8 +29,15 @@ Texts convolution(const Line& line, Words& w) {
   for (std::size_t a = 0; a < 2; ++a) {
     const auto of = [a](const Sizes& pair) { return pair[pair.size() > 1 ? a : 0]; };
     const std::size_t reach = (k[a] - 1) * of(d) + 1, padded = x[a + 1] + 2 * of(p);
-    if (of(s) == 0 || padded < reach || (padded - reach) / of(s) + 1 != y[a + 1]) {
-      refuse("rows of bnns bench have the same padding on both sides, and no pixel to spare");
+    const std::string side = a == 0 ? "high" : "wide";
+    if (of(s) == 0) refuse("a stride is 0, expected 1 or more");
+    if (padded < reach) {
+      refuse("the kernel reaches over " + std::to_string(reach) + " pixels, and the input is " +
+             std::to_string(padded) + " " + side + " with its padding");
+    }
+    if (const std::size_t fits = (padded - reach) / of(s) + 1; fits != y[a + 1]) {
+      refuse("the result is " + std::to_string(y[a + 1]) + " " + side + ", expected " + std::to_string(fits) +
+             ": rows of bnns bench have the same padding on both sides, and no pixel to spare");
     }
   }
   Made made(line, groups > 1 ? "depthwise" : "conv", "convolution", type);

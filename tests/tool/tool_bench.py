@@ -87,7 +87,10 @@ refused("--seconds: 0 is not in the range", "bench", "--seconds", "0")
 for problem, why in {
         "quantize f32 4x2 to i8": "lines of quantize are not read",
         "convolution f32 3x32x32": "ends too early",
-        "convolution f32 3x32x32 > 16x32x32 k3x3": "the same padding",
+        "convolution f32 3x32x32 > 16x32x32 k3x3": "the result is 32 high, expected 30: rows of bnns bench have the same padding",
+        "convolution f32 64x56x56 > 64x56x99 k3x3 p1,batch 8": "the result is 99 wide, expected 56: ",
+        "convolution f32 1x2x2 > 1x1x1 k3x3": "the kernel reaches over 3 pixels, and the input is 2 high",
+        "convolution f32 1x2x2 > 1x1x1 k1x1 s0": "a stride is 0",
         "convolution f32 3x32 > 16x32 k3x3": "CxHxW",
         "convolution u8 3x32x32 > 16x32x32 k3x3": "expected f32, f16 or bf16",
         "convolution f32 3xax32 > 16x32x32 k3x3": "no list of sizes",
