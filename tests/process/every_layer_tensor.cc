@@ -61,18 +61,23 @@ void add_optimizers(Layers& layers) {
     }
     for (size_t i = 0; i < (adam ? 2 : 1) * kTensors; ++i) a.push_back(vector_descriptor(1000, layer.out(1000)));
     layer.call("step", [=](BNNSFilter, const FilterOptions* o) mutable {
-      Array *parameters[kTensors], *accumulators[2 * kTensors];  // no allocation here: a fault would hit it
+      Array *parameters[kTensors], *accumulators[2 * kTensors] = {};  // no allocation here: a fault would hit it
       const Array* gradients[kTensors];
       for (size_t i = 0; i < kTensors; ++i) parameters[i] = &w[i], gradients[i] = &g[i];
       for (size_t i = 0; i < a.size(); ++i) accumulators[i] = &a[i];
-      BNNSOptimizerSGDMomentumFields sgd = {};
-      sgd.learning_rate = 0.1f, sgd.momentum = 0.9f, sgd.gradient_scale = 1;
-      BNNSOptimizerAdamFields fields = {};
-      fields.learning_rate = 0.1f, fields.beta1 = 0.9f, fields.beta2 = 0.99f, fields.time_step = 1;
-      fields.epsilon = 1e-6f, fields.gradient_scale = 1;
+      union {
+        char all[256];  // a changed number of the function reads other fields, perhaps more of them
+        BNNSOptimizerSGDMomentumFields sgd;
+        BNNSOptimizerAdamFields adam;
+      } fields = {};
+      if (adam) {
+        fields.adam.learning_rate = 0.1f, fields.adam.beta1 = 0.9f, fields.adam.beta2 = 0.99f;
+        fields.adam.time_step = 1, fields.adam.epsilon = 1e-6f, fields.adam.gradient_scale = 1;
+      } else {
+        fields.sgd.learning_rate = 0.1f, fields.sgd.momentum = 0.9f, fields.sgd.gradient_scale = 1;
+      }
       return BNNSOptimizerStep(adam ? BNNSOptimizerFunctionAdam : BNNSOptimizerFunctionSGDMomentum,
-                               adam ? static_cast<const void*>(&fields) : &sgd, kTensors, parameters, gradients,
-                               accumulators, o);
+                               static_cast<const void*>(&fields), kTensors, parameters, gradients, accumulators, o);
     });
   }
 }
