@@ -99,10 +99,20 @@ void read_common(OptimizerProblem* p, const Fields& f, bool decoupled) {
   }
 }
 
+// Fields of another function than the one named hold any byte here; what is not 0 is true.
+void make_valid(bool* value) {
+  unsigned char byte;
+  std::memcpy(&byte, value, 1);
+  *value = byte != 0;
+}
+
 template <class Fields>
 Fields copy_fields(const void* fields) {
   Fields copy;
   std::memcpy(&copy, fields, sizeof copy);  // the caller's memory need not be aligned
+  if constexpr (requires { copy.clip_gradients; }) make_valid(&copy.clip_gradients);
+  if constexpr (requires { copy.nesterov; }) make_valid(&copy.nesterov);
+  if constexpr (requires { copy.centered; }) make_valid(&copy.centered);
   return copy;
 }
 
