@@ -123,7 +123,7 @@ void add_random(Layers& layers) {
     if (!g) return -1;
     const int status = BNNSRandomFillCategoricalFloat(g, &k, &p, false);
     if (status == 0) BNNSRandomFillNormalFloat(g, &to, 0, 1);
-    BNNSDestroyRandomGenerator(g);
+    (BNNSDestroyRandomGenerator)(g);  // in parentheses: this call is not to be changed
     return status;
   });
 }
@@ -139,7 +139,7 @@ void add_neighbors(Layers& layers) {
       if (!store) return -1;
       const int loaded = BNNSNearestNeighborsLoad(store, 200, samples);
       const int status = loaded ? loaded : BNNSNearestNeighborsGetInfo(store, sample, at, distances);
-      BNNSDestroyNearestNeighbors(store);
+      (BNNSDestroyNearestNeighbors)(store);  // as above
       return status;
     });
   }
