@@ -27,16 +27,22 @@ ForkMutex callback_mutex;
 std::atomic<BNNSExtLogCallback> callback{nullptr};
 void* callback_user = nullptr;
 
+// FNV-1a.
+constexpr uint64_t kHashStart = 0xcbf29ce484222325;
+uint64_t hash_byte(uint64_t hash, char byte) noexcept {
+  return (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+}
+
 // What makes two refusals one kind: the text without its numbers, so entry point, operator, field and rule. A number
 // begins with a digit and takes letters along: 0x10000, 28x28x3.
 uint64_t kind_of(const char* message) noexcept {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  uint64_t hash = kHashStart;
   bool in_number = false;
   for (const char* at = message; *at; ++at) {
     const bool digit = *at >= '0' && *at <= '9';
     const bool letter = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z');
     in_number = digit || (in_number && letter);
-    if (!in_number) hash = (hash ^ static_cast<unsigned char>(*at)) * 0x100000001b3;
+    if (!in_number) hash = hash_byte(hash, *at);
   }
   return hash | 1;  // 0 is a free slot
 }
@@ -162,8 +168,8 @@ void log_ignored_setting(const char* name, const char* text, const char* expecte
 }
 
 uint64_t text_hash(const char* text) noexcept {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (; *text; ++text) hash = (hash ^ static_cast<unsigned char>(*text)) * 0x100000001b3;
+  uint64_t hash = kHashStart;
+  for (; *text; ++text) hash = hash_byte(hash, *text);
   return hash | 1;
 }
 

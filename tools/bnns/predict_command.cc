@@ -35,35 +35,41 @@ struct Source {
                   size_text(like.rows, like.columns) + remedy);
 }
 
-Source read_pictures(const std::string& file, const ItemKind& kind) {
+// One PNG or JPEG file.
+Source read_one(const std::string& file, const ItemKind& kind) {
   const Dataset& like = kind.like;
-  Source source{file, {}, false, picture_format(file) != PictureKind::none};
+  Source source{file, {}, false, true};
   Dataset& set = source.set;
-  if (source.single) {
-    const PictureKind there = picture_kind(file);
-    set.rows = there.rows, set.columns = there.columns, set.labels = {0};
-    if (kind.sized && !kind.scaled && (set.rows != like.rows || set.columns != like.columns)) {
-      wrong_size(file, "is", set, like, ": scale it, or train with --size N, and predict scales");
-    }
-    Picture picture = read_picture(file, like.channels);
-    if (kind.scaled) picture = scaled(picture, like.rows, like.columns);
-    set.rows = picture.rows, set.columns = picture.columns, set.pixels = std::move(picture.pixels);
-  } else {
-    if (const std::string found = file_kind(file); !found.empty() && found != "an IDX file") {
-      throw DataError(file + ": is " + found + "; this network reads pictures (PNG, JPEG or IDX files)");
-    }
-    const std::filesystem::path labels = labels_beside(file);
-    source.labelled = !labels.empty();
-    set = source.labelled ? read_idx_pair(file, labels) : read_idx_images(file);
-    if (kind.sized && (set.rows != like.rows || set.columns != like.columns)) {
-      wrong_size(file, "pictures are", set, like);
-    }
-    if (like.channels != 1)
-      throw DataError(file + ": the network takes pictures in colour, expected PNG or JPEG files");
-    for (const std::uint16_t label : set.labels) {
-      if (label >= like.classes)
-        throw DataError(file + format(": its labels go to %d, the network's classes to %zu", label, like.classes - 1));
-    }
+  const PictureKind there = picture_kind(file);
+  set.rows = there.rows, set.columns = there.columns, set.labels = {0};
+  if (kind.sized && !kind.scaled && (set.rows != like.rows || set.columns != like.columns)) {
+    wrong_size(file, "is", set, like, ": scale it, or train with --size N, and predict scales");
+  }
+  Picture picture = read_picture(file, like.channels);
+  if (kind.scaled) picture = scaled(picture, like.rows, like.columns);
+  set.rows = picture.rows, set.columns = picture.columns, set.pixels = std::move(picture.pixels);
+  set.channels = like.channels, set.classes = like.classes;
+  return source;
+}
+
+// A PNG or JPEG file, or the pictures of an IDX file.
+Source read_pictures(const std::string& file, const ItemKind& kind) {
+  if (picture_format(file) != PictureKind::none) return read_one(file, kind);
+  const Dataset& like = kind.like;
+  if (const std::string found = file_kind(file); !found.empty() && found != "an IDX file") {
+    throw DataError(file + ": is " + found + "; this network reads pictures (PNG, JPEG or IDX files)");
+  }
+  const std::filesystem::path labels = labels_beside(file);
+  Source source{file, {}, !labels.empty(), false};
+  Dataset& set = source.set;
+  set = source.labelled ? read_idx_pair(file, labels) : read_idx_images(file);
+  if (kind.sized && (set.rows != like.rows || set.columns != like.columns)) {
+    wrong_size(file, "pictures are", set, like);
+  }
+  if (like.channels != 1) throw DataError(file + ": the network takes pictures in colour, expected PNG or JPEG files");
+  for (const std::uint16_t label : set.labels) {
+    if (label >= like.classes)
+      throw DataError(file + format(": its labels go to %d, the network's classes to %zu", label, like.classes - 1));
   }
   set.channels = like.channels, set.classes = like.classes;
   return source;
@@ -75,8 +81,7 @@ Source read_folder(const std::string& folder, ItemKind kind) {
   Dataset& set = source.set;
   for (const LabelledFile& each : labelled_pictures(folder, kind.classes)) {
     const std::string file = each.file.string();
-    picture_kind(file);  // refuses what is no picture
-    const Dataset one = read_pictures(file, kind).set;
+    const Dataset one = read_one(file, kind).set;
     kind.like.rows = set.rows = one.rows, kind.like.columns = set.columns = one.columns, kind.sized = true;
     if (set.pixels.size() > kMaxDataBytes) throw DataError(folder + ": has more than 2 GB of pixels");
     set.pixels.insert(set.pixels.end(), one.pixels.begin(), one.pixels.end());

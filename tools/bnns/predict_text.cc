@@ -1,5 +1,4 @@
 // `bnns predict` for networks that foresee the next character.
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -13,21 +12,6 @@
 #include "tools/bnns/text.h"
 
 namespace bnns::tool {
-namespace {
-
-// How many of the next characters the network puts first.
-std::size_t foreseen(Network& network, const Dataset& set) {
-  const std::vector<float> probabilities = predict_all(network, set);
-  std::size_t right = 0;
-  for (std::size_t i = 0; i < set.labels.size(); ++i) {
-    const float* const p = &probabilities[i * set.classes];
-    right += static_cast<std::size_t>(std::max_element(p, p + set.classes) - p) == set.labels[i] ? 1 : 0;
-  }
-  return right;
-}
-
-}  // namespace
-
 int predict_texts(const PredictCommand& command, const TrainOptions& options, const WeightsFile& file,
                   const ItemKind& kind) {
   std::vector<std::vector<std::uint8_t>> texts;
@@ -50,7 +34,7 @@ int predict_texts(const PredictCommand& command, const TrainOptions& options, co
   std::size_t right = 0, all = 0;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const Dataset set = windows_of(texts[i], kind.classes.size(), steps);
-    right += foreseen(*network, set), all += set.labels.size();
+    right += count_right(predict_all(*network, set), set), all += set.labels.size();
     const std::vector<std::uint8_t> more =
         generate(*network, texts[i], command.generate, kind.classes.size(), steps, command.seed);
     if (!command.quiet) {

@@ -13,7 +13,9 @@ int BNNSShuffle(const BNNSShuffleType type, const BNNSNDArrayDescriptor* input, 
     const bnns::Options options = bnns::read_options(filter_params, "shuffle");
     const bnns::CopyProblem problem = bnns::make_shuffle_problem(type, input, output);
     bnns::copy_tensor(problem, options.n_threads);
-    if (timer.active()) bnns::count_work(bnns::product_of(problem.from.span_bytes() + problem.to.span_bytes()));
-    if (timer.active()) timer.finish(problem.text("shuffle"), 1);
+    if (timer.active()) {
+      bnns::count_work(bnns::product_of(problem.from.span_bytes() + problem.to.span_bytes()));
+      timer.finish(problem.text("shuffle"), 1);
+    }
   });
 }

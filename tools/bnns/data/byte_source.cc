@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "tools/bnns/data/data_error.h"
+#include "tools/bnns/data/dataset.h"
 
 namespace bnns::tool {
 
@@ -100,6 +101,22 @@ std::size_t ByteSource::read(std::uint8_t* out, std::size_t size) {
 
 std::optional<std::uint64_t> ByteSource::total() const {
   return impl_->total;
+}
+
+std::string read_all(const std::filesystem::path& file) {
+  ByteSource source(file);
+  std::string text;
+  constexpr std::size_t kChunk = 1 << 16;
+  for (std::size_t read = kChunk; read == kChunk;) {  // grows with what arrives: gzip does not say how long it is
+    const std::size_t have = text.size();
+    if (have > kMaxDataBytes) {
+      throw DataError(file.string() + ": has more than " + std::to_string(kMaxDataBytes) + " bytes");
+    }
+    text.resize(have + kChunk);
+    read = source.read(reinterpret_cast<std::uint8_t*>(text.data()) + have, kChunk);
+    text.resize(have + read);
+  }
+  return text;
 }
 
 std::string file_kind(const std::filesystem::path& file) {

@@ -28,6 +28,9 @@ class ByteSource {
   std::unique_ptr<Impl> impl_;
 };
 
+// All bytes of a file. Throws DataError where they are more than kMaxDataBytes.
+std::string read_all(const std::filesystem::path& file);
+
 // What a file seems to be by its beginning: "a PNG file", "a JPEG file", "an IDX file", "a safetensors file", "a CSV
 // file" or "a text"; "" where nobody can tell, and where it cannot be read.
 std::string file_kind(const std::filesystem::path& file);

@@ -32,17 +32,7 @@ char separator_of(const std::string& text) {
 
 }  // namespace
 
-Csv::Csv(const std::filesystem::path& file) : file_(file.string()) {
-  ByteSource source(file);
-  constexpr std::size_t kChunk = 1 << 16;
-  for (std::size_t read = kChunk;
-       read == kChunk;) {  // grows with what arrives: a gzip file does not say how long it is
-    const std::size_t have = text_.size();
-    if (have > kMaxDataBytes) throw DataError(file_ + ": has more than " + std::to_string(kMaxDataBytes) + " bytes");
-    text_.resize(have + kChunk);
-    read = source.read(reinterpret_cast<std::uint8_t*>(text_.data()) + have, kChunk);
-    text_.resize(have + read);
-  }
+Csv::Csv(const std::filesystem::path& file) : file_(file.string()), text_(read_all(file)) {
   if (text_.compare(0, 3, "\xef\xbb\xbf") == 0) at_ = 3;  // a byte order mark
   separator_ = separator_of(text_);
 }

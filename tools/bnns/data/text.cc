@@ -16,21 +16,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxCharacters = 256;
 
-std::string read_bytes(const fs::path& file) {
-  ByteSource source(file);
-  std::string text;
-  constexpr std::size_t kChunk = 1 << 16;
-  for (std::size_t read = kChunk; read == kChunk;) {
-    const std::size_t have = text.size();
-    if (have > kMaxDataBytes)
-      throw DataError(file.string() + ": has more than " + std::to_string(kMaxDataBytes) + " bytes");
-    text.resize(have + kChunk);
-    read = source.read(reinterpret_cast<std::uint8_t*>(text.data()) + have, kChunk);
-    text.resize(have + read);
-  }
-  return text;
-}
-
 // Bytes of the UTF-8 character at `at`; 0 where there is none.
 std::size_t length_at(const std::string& text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<std::uint8_t>(text[i]) : 0u; };
@@ -48,7 +33,7 @@ std::size_t length_at(const std::string& text, std::size_t at) {
 }
 
 std::vector<std::string> characters_of(const fs::path& file) {
-  const std::string text = read_bytes(file);
+  const std::string text = read_all(file);
   std::vector<std::string> all;
   for (std::size_t at = 0, length = 0; at < text.size(); at += length) {
     length = length_at(text, at);

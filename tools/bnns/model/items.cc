@@ -50,6 +50,18 @@ std::vector<float> predict_all(Network& model, const Dataset& set, Ranks* ranks)
   return probabilities;
 }
 
+std::size_t index_of_largest(const float* values, std::size_t count) {
+  return static_cast<std::size_t>(std::max_element(values, values + count) - values);
+}
+
+std::size_t count_right(const std::vector<float>& probabilities, const Dataset& set) {
+  std::size_t right = 0;
+  for (std::size_t i = 0; i < set.labels.size(); ++i) {
+    right += index_of_largest(&probabilities[i * set.classes], set.classes) == set.labels[i] ? 1 : 0;
+  }
+  return right;
+}
+
 std::vector<std::uint8_t> generate(Network& model, std::vector<std::uint8_t> text, std::size_t count,
                                    std::size_t classes, std::size_t steps, std::uint64_t seed) {
   constexpr std::uint64_t kStream = 5;  // names of the others are in run.h

@@ -25,16 +25,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-std::size_t index_of_largest(const float* values, std::size_t count) {
-  return static_cast<std::size_t>(std::max_element(values, values + count) - values);
-}
-
 double accuracy_of(const std::vector<float>& probabilities, const Dataset& set) {
-  std::size_t right = 0;
-  for (std::size_t i = 0; i < set.labels.size(); ++i) {
-    right += index_of_largest(&probabilities[i * set.classes], set.classes) == set.labels[i] ? 1 : 0;
-  }
-  return static_cast<double>(right) / static_cast<double>(set.labels.size());
+  return static_cast<double>(count_right(probabilities, set)) / static_cast<double>(set.labels.size());
 }
 
 void judge(const std::vector<float>& probabilities, const Dataset& set, TrainResult& result) {

@@ -106,6 +106,10 @@ inline constexpr std::size_t kTestBatch = 256;
 // With ranks each takes its part of them.
 std::vector<float> predict_all(Network& network, const Dataset& set, Ranks* ranks = nullptr);
 
+std::size_t index_of_largest(const float* values, std::size_t count);
+// How many labels the network puts first.
+std::size_t count_right(const std::vector<float>& probabilities, const Dataset& set);
+
 // The next `count` characters after a text of one or more, drawn from what the network says of each.
 std::vector<std::uint8_t> generate(Network& network, std::vector<std::uint8_t> text, std::size_t count,
                                    std::size_t classes, std::size_t steps, std::uint64_t seed);

@@ -361,21 +361,25 @@ TEST(ConvolutionBugClasses, BC17_ExtremeBytesSumExactly) {
   });
 }
 
+// Whole numbers through all passes, against the reference.
+template <class Bound>
+void check_all_passes(const ConvolutionShape& s, unsigned seed, const Bound& bound) {
+  SCOPED_TRACE(text(s));
+  Random random(seed);
+  const auto x = random.integers(s.x_count()), w = random.integers(s.w_count()), b = random.integers(s.o),
+             dy = random.integers(s.y_count());
+  const auto got = run_convolution(s, x, w, b, dy);
+  EXPECT_TRUE(within(got.y, ref::convolution_forward(s, widen(x), widen(w), widen(b)), s.y_count(), bound)) << "y";
+  const auto r = ref::convolution_backward(s, widen(x), widen(w), widen(dy));
+  EXPECT_TRUE(within(got.dx, r.dx, s.x_count(), bound)) << "dx";
+  EXPECT_TRUE(within(got.dw, r.dw, s.w_count(), bound)) << "dw";
+  EXPECT_TRUE(within(got.db, r.db, s.o, bound)) << "db";
+}
+
 // Every extent over 1 .. 2 tiles + 1, one at a time; groups of 3, 5 and 7 channels.
 TEST(ConvolutionBugClasses, BC18_EveryRemainder) {
   for_each_isa([&] {
-    const auto exact = [](const ConvolutionShape& s) {
-      SCOPED_TRACE(text(s));
-      Random random(8);
-      const auto x = random.integers(s.x_count()), w = random.integers(s.w_count()), b = random.integers(s.o),
-                 dy = random.integers(s.y_count());
-      const auto got = run_convolution(s, x, w, b, dy);
-      EXPECT_TRUE(within(got.y, ref::convolution_forward(s, widen(x), widen(w), widen(b)), s.y_count(), kExact)) << "y";
-      const auto r = ref::convolution_backward(s, widen(x), widen(w), widen(dy));
-      EXPECT_TRUE(within(got.dx, r.dx, s.x_count(), kExact)) << "dx";
-      EXPECT_TRUE(within(got.dw, r.dw, s.w_count(), kExact)) << "dw";
-      EXPECT_TRUE(within(got.db, r.db, s.o, kExact)) << "db";
-    };
+    const auto exact = [](const ConvolutionShape& s) { check_all_passes(s, 8, kExact); };
     for (const size_t stride : {1, 2}) {
       for (size_t v = 1; v <= 65; ++v) exact(make_shape(1, 2, 3, v, 3, 3, stride, 1));          // width
       for (size_t v = 1; v <= 33; ++v) exact(make_shape(1, 2, v, 9, 3, 3, stride, 1));          // height
@@ -408,22 +412,11 @@ TEST(ConvolutionBugClasses, BC56_ProblemsThatDifferInOneField) {
                                               &ConvolutionShape::sx,  &ConvolutionShape::dy,  &ConvolutionShape::dx,
                                               &ConvolutionShape::top, &ConvolutionShape::left};
   const auto kWhole = [](size_t) { return 0.25; };  // Winograd's sums of whole numbers are not exact
-  const auto right = [&](const ConvolutionShape& s) {
-    SCOPED_TRACE(text(s));
-    Random random(9);
-    const auto x = random.integers(s.x_count()), w = random.integers(s.w_count()), b = random.integers(s.o),
-               dy = random.integers(s.y_count());
-    const auto got = run_convolution(s, x, w, b, dy);
-    EXPECT_TRUE(within(got.y, ref::convolution_forward(s, widen(x), widen(w), widen(b)), s.y_count(), kWhole)) << "y";
-    const auto r = ref::convolution_backward(s, widen(x), widen(w), widen(dy));
-    EXPECT_TRUE(within(got.dx, r.dx, s.x_count(), kWhole)) << "dx";
-    EXPECT_TRUE(within(got.dw, r.dw, s.w_count(), kWhole)) << "dw";
-  };
   for_each_isa([&] {
     for (const ConvolutionShape& base : bases) {
       const auto beside = [&](ConvolutionShape other) {
         other = fitted(other);
-        for (const auto& s : {other, base}) right(s);
+        for (const auto& s : {other, base}) check_all_passes(s, 9, kWhole);
       };
       for (const auto field : fields) {
         ConvolutionShape other = base;
