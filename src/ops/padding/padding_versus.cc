@@ -13,8 +13,8 @@ Row make(const Description& d) {
   OneInput u{axes(d), axes(d), d.type, d("last", 0) != 0, is_backward(d)};
   std::vector<size_t> before(u.in.size()), after(u.in.size());
   for (size_t k = 0; k < u.in.size(); ++k) {
-    const char name[] = {char('a' + k), 0};
-    before[k] = d(("p" + std::string(name)).c_str(), 0), after[k] = d(("q" + std::string(name)).c_str(), before[k]);
+    const char p[] = {'p', char('a' + k), 0}, q[] = {'q', char('a' + k), 0};
+    before[k] = d(p, 0), after[k] = d(q, before[k]);
     u.out[k] += before[k] + after[k];
   }
   const auto mode = BNNSPaddingMode(find_name(kNames, d.op));
