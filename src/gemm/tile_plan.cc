@@ -21,12 +21,14 @@ constexpr size_t kRowBlock = 512;
 constexpr size_t kTaskWork = 1 << 17;    // multiply-adds: some 1 us
 constexpr size_t kMaxTasks = 16;         // beyond this, blocks are as large as the caches like
 constexpr size_t kAheadBytes = 8 << 20;  // of one operand at a time
+constexpr size_t kAtOnceBytes = 2 << 20;
 constexpr size_t kDirectSize = 262144;   // elements of B, 1 MB: L2 holds them as they are
 constexpr size_t kCachedSize = 131072;   // elements of B: they are in L2, nothing need be prefetched
 constexpr size_t kLargeResult = 262144;  // elements of C, 1 MB: the time to pack operands is small beside it
 constexpr size_t kDirectColumns = 256;   // beyond this, packing a tile of A costs less than it saves
 constexpr size_t kWorkPerByte = 2;       // multiply-adds in cache that take as long as a unit of kMinThreadWork
 constexpr size_t kTurnedRows = 512;      // of a product that is turned, at most
+constexpr size_t kPassWork = 1 << 20;    // multiply-adds of a thread worth another loop over all threads
 constexpr size_t kSlack = 16;            // floats behind a panel (pack.h)
 
 // Whether `count` lines, a stride of floats apart, fall on so few sets of a cache that they push each other out. The
@@ -129,16 +131,57 @@ void choose_blocks(const GemmCall& call, TilePlan& p, size_t depth_block) {
   count_blocks(call, p);
 }
 
-void choose_sources(const GemmCall& call, TilePlan& p) {
-  const bool small = p.depth * call.n <= kDirectSize;
-  // In place, lines may come from L2; where C is large, there is time for a copy that L1 can hold.
-  const size_t way = call.m * call.n >= kLargeResult ? kL1Way : kL2Way;
-  if (is_plain(call.b) && call.b.row_stride == 1 && small &&
-      !stride_collides(call.b.depth_stride, p.depth_block, way)) {
-    p.b = Source::direct;
-  } else if (p.row_blocks > 1 || call.m > p.depth) {
-    p.b = Source::ahead;  // also where C is larger than B: C is then written row by row
+// In place, lines may come from L2; where C is large, there is time for a copy that L1 can hold.
+size_t way_in_place(const GemmCall& call) {
+  return call.m * call.n >= kLargeResult ? kL1Way : kL2Way;
+}
+
+Source source_of_b(const GemmCall& call, const TilePlan& p, size_t row_blocks) {
+  if (is_plain(call.b) && call.b.row_stride == 1 && p.depth * call.n <= kDirectSize &&
+      !stride_collides(call.b.depth_stride, p.depth_block, way_in_place(call))) {
+    return Source::direct;
   }
+  // Ahead also where C is larger than B: C is then written row by row.
+  return row_blocks > 1 || call.m > p.depth ? Source::ahead : Source::inside;
+}
+
+// More than two threads: packed operands of this size are better made in one loop than in one for each depth block.
+bool packs_at_once(const GemmCall& call, const TilePlan& p) {
+  return call.threads > 2 && (call.m + call.n) * p.depth * sizeof(float) <= kAtOnceBytes;
+}
+
+// Cuts blocks of C further where some of more than two threads would wait for others: no sum depends on it. Costs are
+// tenths of a tile times a panel over the whole depth; packing a panel or a tile takes longer beside faster kernels.
+void share_out(const GemmCall& call, TilePlan& p) {
+  const size_t all_tiles = p.tiles(call.m), all_panels = p.panels(call.n), columns = p.kernels.columns;
+  const size_t threads = threads_of(call, all_tiles * all_panels * p.slices, call.m * call.n * p.depth / kWorkPerByte);
+  if (threads <= 2 || writes_rows(call, p)) return;
+  const size_t rate = p.depth_unit > 1 ? 5 : 1, pack_tile = 3 * rate;  // AMX: of its tiles
+  const size_t pack_panel = (call.b.depth_contiguous() ? 15 : 4) * rate;
+  const size_t pass = 10 * rate * kPassWork / (p.tile_rows * columns * p.depth);
+  const auto cost = [&](size_t tiles, size_t panels) {
+    const size_t row_blocks = div_up(all_tiles, tiles), column_blocks = div_up(all_panels, panels);
+    const Source b = source_of_b(call, p, row_blocks);
+    const size_t task = 10 * tiles * panels + (b == Source::inside ? pack_panel : 2) * panels + pack_tile * tiles;
+    const size_t loops = p.slices > 1 || packs_at_once(call, p) ? 1 : 2 * p.depth_blocks - 1;
+    const size_t ahead = b == Source::ahead ? div_up(all_panels, threads) * pack_panel + loops * pass : 0;
+    return div_up(row_blocks * column_blocks * p.slices, threads) * task / p.slices + ahead;
+  };
+  const size_t tiles = p.row_block / p.tile_rows, panels = p.column_block / columns;
+  size_t best = cost(tiles, panels) * 19 / 20, best_tiles = tiles, best_panels = panels;
+  for (size_t parts = 1; parts <= std::min<size_t>(tiles, 4); ++parts) {
+    for (size_t some = panels; some > 0; some -= std::min(some, div_up(panels, 16))) {
+      const size_t time = cost(div_up(tiles, parts), some);
+      if (time < best) best = time, best_tiles = div_up(tiles, parts), best_panels = some;
+    }
+  }
+  p.row_block = best_tiles * p.tile_rows, p.column_block = best_panels * columns;
+  count_blocks(call, p);
+}
+
+void choose_sources(const GemmCall& call, TilePlan& p) {
+  const size_t way = way_in_place(call);
+  p.b = source_of_b(call, p, p.row_blocks);
   // With contiguous rows a step reads one line of A, which may come from L2 too; with contiguous depth it reads a line
   // per row, the same for 16 steps, and they must stay in L1.
   const size_t panels = p.column_block / p.kernels.columns;
@@ -160,7 +203,8 @@ void choose_sources(const GemmCall& call, TilePlan& p) {
 void choose_turned_blocks(const GemmCall& call, TilePlan& p) {
   set_depth_block(p, kDepthBlock);
   p.column_block = round_up(call.n, p.kernels.columns);
-  p.row_block = round_up(std::max(div_up(call.m, kMaxTasks), 2 * p.tile_rows), p.tile_rows);
+  const size_t tasks = call.threads <= kMaxTasks / 2 ? kMaxTasks : 2 * call.threads;
+  p.row_block = round_up(std::max(div_up(call.m, tasks), 2 * p.tile_rows), p.tile_rows);
   p.row_block = std::min(p.row_block, round_up(kRowBlock, p.tile_rows));
   count_blocks(call, p);
   p.a = Source::inside, p.b = Source::ahead;
@@ -204,6 +248,7 @@ TilePlan make_plan(const GemmCall& call, bool pairs, Isa isa, bool turned) {
     choose_turned_blocks(call, p);
   } else {
     choose_blocks(call, p, depth_block);
+    share_out(call, p);
     choose_sources(call, p);
   }
   p.rows_ahead = p.b == Source::inside && is_plain(call.b) && call.b.row_stride == 1 && has_large_l2();
@@ -212,8 +257,8 @@ TilePlan make_plan(const GemmCall& call, bool pairs, Isa isa, bool turned) {
   p.b_panel = round_up(p.depth_block, p.depth_unit) * p.kernels.columns + kSlack;
 
   const bool a_large = call.m * p.depth * sizeof(float) > kAheadBytes;
-  p.phased =
-      !turned && p.slices == 1 && p.depth_blocks > 1 && (p.b == Source::ahead || (p.a == Source::ahead && a_large));
+  p.phased = !turned && p.slices == 1 && p.depth_blocks > 1 && !packs_at_once(call, p) &&
+             (p.b == Source::ahead || (p.a == Source::ahead && a_large));
   const size_t depths = p.phased ? 1 : p.depth_blocks;
   p.row_chunk = p.row_blocks, p.column_chunk = p.column_blocks;
   if (p.phased) {

@@ -89,9 +89,15 @@ class Runner {
   }
 
   void pack_ahead(bool with_b) {
-    // A task packs a few tiles of A, or 512 columns of B: rows of B are then read in long pieces.
+    // A task packs a few tiles of A, or 512 columns of B: rows of B are then read in long pieces. Fewer for many
+    // threads.
     const Range rows = rows_of(phase_.row_blocks), columns = columns_of(phase_.column_blocks);
-    const size_t a_step = 8 * p_.tile_rows, b_step = 512;
+    size_t a_step = 8 * p_.tile_rows, b_step = 512;
+    if (p_.threads > 2) {
+      a_step = std::min(a_step, round_up(div_up(rows.size(), p_.threads), p_.tile_rows));
+      const size_t least = call_.b.depth_contiguous() ? p_.kernels.columns : 128;
+      b_step = std::clamp(round_up(div_up(columns.size(), p_.threads), p_.kernels.columns), least, b_step);
+    }
     const size_t a_tasks = p_.a == Source::ahead ? div_up(rows.size(), a_step) : 0;
     const size_t b_tasks = p_.b == Source::ahead && with_b ? div_up(columns.size(), b_step) : 0;
     const size_t tasks = (a_tasks + b_tasks) * phase_.depth_blocks.size();

@@ -8,6 +8,7 @@ namespace bnns::detail {
 namespace {
 
 constexpr size_t kFarSize = 1 << 19;    // elements of the matrix: not expected in cache
+constexpr size_t kLeastColumns = 512;   // of a task
 constexpr size_t kSliceSize = 1 << 17;  // elements of the matrix: from here on several threads are worth a second pass
 
 size_t slices_of(const GemmCall& call, const SkinnyCall& s) {
@@ -32,18 +33,21 @@ size_t axpy_workspace_floats(const GemmCall& call) {
 
 template <Vectors side>
 void run_axpy(const GemmCall& call, float* workspace) {
-  constexpr size_t kStep = kAxpyColumns;
   const SkinnyCall s(call, side);
   SkinnyBlock block = s.block(call, &workspace);
   block.w_stride = s.matrix.depth_stride;
   block.w_far = s.rows * call.k >= kFarSize;
   float* const sums = workspace;
-  const size_t slices = slices_of(call, s), stride = round_up(s.rows, 16), parts = div_up(s.rows, kStep);
-  const size_t tasks = slices * parts;
-  parallel_for(tasks, threads_of(call, tasks, s.rows * call.k), [&](size_t task, size_t) {
+  const size_t slices = slices_of(call, s), stride = round_up(s.rows, 16);
+  // Rows of the matrix are cut for the threads too: pieces of 2 KB and more.
+  const size_t threads = threads_of(call, slices * div_up(s.rows, kLeastColumns), s.rows * call.k);
+  const size_t wanted = round_up(div_up(s.rows * slices, 2 * threads), 64);
+  const size_t step = threads <= 4 ? kAxpyColumns : std::clamp(wanted, kLeastColumns, kAxpyColumns);
+  const size_t parts = div_up(s.rows, step), tasks = slices * parts;
+  parallel_for(tasks, threads, [&](size_t task, size_t) {
     const size_t slice = task / parts, begin = slice * call.k / slices;
     SkinnyBlock part = block;
-    part.rows = {task % parts * kStep, std::min(s.rows, (task % parts + 1) * kStep)};
+    part.rows = {task % parts * step, std::min(s.rows, (task % parts + 1) * step)};
     if (slices == 1) {
       part.accumulate = call.prepare(s.c_rows(part.rows), s.c_columns(part.rows));
       skinny_axpy(part);

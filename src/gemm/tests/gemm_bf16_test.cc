@@ -210,14 +210,15 @@ TEST(GemmBf16, WithinBoundOnRealNumbers) {
 }
 
 TEST(GemmBf16, SameBitsForAnyThreadCountAndPadding) {
-  constexpr size_t shapes[][3] = {{32, 700, 900}, {128, 1030, 257}, {1100, 300, 33}, {16, 40, 9000}, {300, 310, 1300}};
+  constexpr size_t shapes[][3] = {{32, 700, 900}, {128, 1030, 257}, {1100, 300, 33},
+                                  {16, 40, 9000}, {300, 310, 1300}, {128, 768, 640}};
   for_each_isa([&] {
     for (const auto& s : shapes) {
       for (unsigned variant = 0; variant < 8; ++variant) {
         Case x{s[0], s[1], s[2], (variant & 1) != 0, (variant & 2) != 0, GemmInit::overwrite, (variant & 4) != 0};
         const auto a = values(x.m * x.k, false, 1), b = values(x.n * x.k, false, 2), init = make_init(x);
         const auto one = run(x, a, b, init, 1);
-        for (const size_t threads : {2, 3, 7}) {
+        for (const size_t threads : {2, 3, 7, 16}) {
           x.pad = threads - 2;
           ASSERT_EQ(std::memcmp(one.data(), run(x, a, b, init, threads).data(), one.size() * sizeof(float)), 0)
               << x.text() << " threads " << threads;

@@ -390,9 +390,10 @@ TEST_P(Gemm, WithinBoundOnNormalData) {
 }
 
 TEST_P(Gemm, SameBitsForAnyThreadCount) {
-  const size_t shapes[][3] = {{1, 3000, 900},   {1, 900, 3000}, {3, 1500, 700},  {32, 700, 900},
-                              {128, 1030, 257}, {300, 1, 900},  {1100, 700, 33}, {16, 40, 20000},
-                              {600, 600, 600},  {40, 2000, 1},  {32, 479, 1024}, {500, 479, 128}};
+  const size_t shapes[][3] = {
+      {1, 3000, 900},  {1, 900, 3000},  {3, 1500, 700},  {32, 700, 900},  {128, 1030, 257},
+      {300, 1, 900},   {1100, 700, 33}, {16, 40, 20000}, {600, 600, 600}, {40, 2000, 1},
+      {32, 479, 1024}, {500, 479, 128}, {128, 256, 512}, {128, 128, 784}};  // cut for many threads
   for (const auto& s : shapes) {
     for (int variant = 0; variant < 4; ++variant) {
       Case x{s[0], s[1], s[2]};
@@ -400,7 +401,7 @@ TEST_P(Gemm, SameBitsForAnyThreadCount) {
       const auto a = random_values(x.m * x.k, false, 5), b = random_values(x.k * x.n, false, 6),
                  init = make_init(x, false);
       const Result one = run(memory_, x, a, b, init, 1);
-      for (const size_t threads : {2, 3, 7}) {
+      for (const size_t threads : {2, 3, 7, 16}) {
         const Result many = run(memory_, x, a, b, init, threads);
         ASSERT_EQ(std::memcmp(one.c.data(), many.c.data(), one.c.size() * sizeof(float)), 0)
             << x.text() << " threads " << threads;

@@ -21,6 +21,7 @@ constexpr size_t kTaps = 16;            // that scatter_taps can take
 constexpr size_t kCopies = 5;           // of B: columns of taps
 constexpr size_t kReach = 32;           // rows of pixels that B has besides those of a block
 constexpr size_t kSliceWork = 1 << 22;  // multiply-adds that are worth a slice
+constexpr size_t kPacking = 4;          // what it takes, in tenths of the products of a block
 
 void fetch(const Ahead& ahead) {
   for (size_t r = 0; r < ahead.rows; ++r) {
@@ -56,14 +57,18 @@ PairWeightSteps::PairWeightSteps(const WeightMap& p, PairStepsKernel kernel)
   pixels_ = make_pixel_blocks(y_, x_, batch, kPixels, 2 * kSide, false, kSlabFloats / kColumns);
   pixels_.samples = std::min(pixels_.samples, div_up(kPixels, 2 * kSide));
   row_block_ = div_up(map.small_channels, div_up(map.small_channels, kRows));
-  row_blocks_ = div_up(map.small_channels, row_block_);
   column_block_ = div_up(map.large_channels, div_up(map.large_channels, kColumns));
-  column_blocks_ = div_up(map.large_channels, column_block_);
-  line_c_ = round_up(column_block_, kSide);
-  sample_c_ = x_.taps * line_c_;
-  c_stride_ = (y_.taps * sample_c_ / kSide | 1) * kSide;
-  c_floats_ = round_up(row_block_, kTileRows) * c_stride_;
-  b_stride_ = (line_c_ / kSide | 1) * kSide;
+  set_blocks();
+  const size_t work = map.groups * map.large_channels * taps * map.small_channels * y_.pixels * x_.pixels * batch;
+  slices_ = weight_slices(blocks(), pixels_.count(), c_floats_, work, kSliceWork);
+  const BlockParts most{row_block_ / kTileRows, column_block_ / kSide};
+  const BlockParts parts =
+      parts_for_threads(blocks() * slices_, threads_for(p.threads, SIZE_MAX, work / 16), most, kPacking);
+  if (parts.rows > 1) row_block_ = round_up(div_up(row_block_, parts.rows), kTileRows);
+  if (parts.columns > 1) column_block_ = round_up(div_up(column_block_, parts.columns), kSide);
+  set_blocks();
+  threads_ = threads_for(p.threads, blocks() * slices_, work / 16);
+  slice_floats_ = slices_ > 1 ? slices_ * blocks() * c_floats_ : 0;
 
   const PixelBlock largest = pixels_.at(0);
   const Depth depth(largest);
@@ -71,12 +76,18 @@ PairWeightSteps::PairWeightSteps(const WeightMap& p, PairStepsKernel kernel)
   b_floats_ = largest.samples() * x_.taps * copy_rows(largest) * depth.row_pairs * b_stride_;
   stage_floats_ = round_up(depth.pairs + kSide, kSide);
 
-  const size_t blocks = map.groups * row_blocks_ * column_blocks_;
-  const size_t work = map.groups * map.large_channels * taps * map.small_channels * y_.pixels * x_.pixels * batch;
-  slices_ = weight_slices(blocks, pixels_.count(), c_floats_, work, kSliceWork);
-  threads_ = threads_for(p.threads, blocks * slices_, work / 16);
-  slice_floats_ = slices_ > 1 ? slices_ * blocks * c_floats_ : 0;
   thread_floats_ = a_floats_ + b_floats_ + stage_floats_ + (slices_ == 1 ? c_floats_ : 0);
+}
+
+// What follows from row_block_ and column_block_.
+void PairWeightSteps::set_blocks() {
+  row_blocks_ = div_up(map_.small_channels, row_block_);
+  column_blocks_ = div_up(map_.large_channels, column_block_);
+  line_c_ = round_up(column_block_, kSide);
+  sample_c_ = x_.taps * line_c_;
+  c_stride_ = (y_.taps * sample_c_ / kSide | 1) * kSide;
+  c_floats_ = round_up(row_block_, kTileRows) * c_stride_;
+  b_stride_ = (line_c_ / kSide | 1) * kSide;
 }
 
 size_t PairWeightSteps::copy_rows(const PixelBlock& block) const {
@@ -132,7 +143,7 @@ void PairWeightSteps::pack_large(const ImageSource& large, const PixelBlock& blo
 
 void PairWeightSteps::run_task(const ImageSource& small, const ImageSource& large, const Bf16WeightTarget& target,
                                size_t task, float* slices, float* scratch) const {
-  const size_t blocks = map_.groups * row_blocks_ * column_blocks_, slice = task / blocks, index = task % blocks;
+  const size_t slice = task / blocks(), index = task % blocks();
   const size_t row = index % row_blocks_ * row_block_, column = index / row_blocks_ % column_blocks_ * column_block_;
   const size_t group = index / row_blocks_ / column_blocks_;
   const size_t rows = std::min(row_block_, map_.small_channels - row);
@@ -147,7 +158,7 @@ void PairWeightSteps::run_task(const ImageSource& small, const ImageSource& larg
   g.offsets = offsets;
   g.samples = y_.taps, g.lines = x_.taps;
   g.line_c = line_c_, g.sample_c = sample_c_;
-  g.c = slices_ > 1 ? slices + (slice * blocks + index) * c_floats_ : own;
+  g.c = slices_ > 1 ? slices + (slice * blocks() + index) * c_floats_ : own;
   g.c_stride = c_stride_;
   const size_t pixel_blocks = pixels_.count(), end = (slice + 1) * pixel_blocks / slices_;
   for (size_t p = slice * pixel_blocks / slices_; p < end; ++p) {
@@ -188,7 +199,7 @@ void PairWeightSteps::store(const Bf16WeightTarget& target, size_t index, const 
   const bool dense = target.x == 1 && target.y == static_cast<ptrdiff_t>(x_.taps) && target.large == taps;
   TapSums sums{c, static_cast<size_t>(taps), x_.taps, sample_c_, line_c_};
   sums.count = std::min(column_block_, map_.large_channels - column);
-  sums.slices = slices, sums.slice_stride = map_.groups * row_blocks_ * column_blocks_ * c_floats_;
+  sums.slices = slices, sums.slice_stride = blocks() * c_floats_;
   for (size_t r = 0; r < rows; ++r, sums.from += c_stride_) {
     const ptrdiff_t first = static_cast<ptrdiff_t>(group) * target.group +
                             static_cast<ptrdiff_t>(row + r) * target.small +
@@ -216,12 +227,11 @@ void PairWeightSteps::run(const ImageSource& small, const ImageSource& large, co
                           void* workspace) const {
   float* slices = static_cast<float*>(workspace);
   float* scratch = slices + slice_floats_;
-  const size_t blocks = map_.groups * row_blocks_ * column_blocks_;
-  parallel_for(blocks * slices_, threads_, [&](size_t task, size_t worker) {
+  parallel_for(blocks() * slices_, threads_, [&](size_t task, size_t worker) {
     run_task(small, large, target, task, slices, scratch + worker * thread_floats_);
   });
   if (slices_ == 1) return;
-  parallel_for(blocks, threads_for(threads_, blocks, blocks * c_floats_ * slices_),
+  parallel_for(blocks(), threads_for(threads_, blocks(), blocks() * c_floats_ * slices_),
                [&](size_t index, size_t) { store(target, index, slices + index * c_floats_, slices_); });
 }
 

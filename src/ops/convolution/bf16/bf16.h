@@ -170,6 +170,8 @@ class PairWeightProduct {
   void run(const ImageSource& small, const ImageSource& large, const Bf16WeightTarget& target, void* workspace) const;
 
  private:
+  void set_blocks();
+  size_t blocks() const { return map_.groups * row_blocks_ * column_blocks_; }
   void run_task(const ImageSource& small, const ImageSource& large, const Bf16WeightTarget& target, size_t task,
                 float* slices, float* scratch) const;
   void pack_small(const ImageSource& small, const PixelBlock& block, size_t first, size_t columns, float* buffer,
@@ -201,6 +203,8 @@ class PairWeightSteps {
   void run(const ImageSource& small, const ImageSource& large, const Bf16WeightTarget& target, void* workspace) const;
 
  private:
+  void set_blocks();
+  size_t blocks() const { return map_.groups * row_blocks_ * column_blocks_; }
   // A block's run of pairs in each sample: rows of an even number of pixels, in steps of 16 and what is left.
   struct Depth {
     size_t row_pairs, pairs, steps, rest;

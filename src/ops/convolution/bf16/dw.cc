@@ -21,6 +21,7 @@ constexpr size_t kColumns = 256;            // s of a block
 constexpr size_t kPixels = 512;             // depth of one step: patches half a megabyte
 constexpr size_t kSliceWork = 1 << 19;      // multiply-adds that are worth a slice
 constexpr size_t kWeightSlab = 120 * 1024;  // elements
+constexpr size_t kPacking = 3;              // what it takes, in tenths of the products of a block
 constexpr size_t kOverhang = 32;            // halves that copy_halves may touch behind a run
 
 }  // namespace
@@ -53,27 +54,34 @@ PairWeightProduct::PairWeightProduct(const WeightMap& p, Isa isa)
   const size_t batch = p.batch;
   pixels_ = make_pixel_blocks(y_, x_, batch, kPixels, 32, false, kWeightSlab);
   rows_ = ChannelTapBlocks(y_, x_, map.large_channels, kRows, pixels_, kWeightSlab);
-  row_blocks_ = rows_.count();
-  const size_t words = round_up(pairs_of(pixels_.pixels()), 16), taps = y_.taps * x_.taps, rows = rows_.largest();
-  tile_rows_ = even_tile_rows(rows, kernels_.tile);
   column_block_ = div_up(map.small_channels, div_up(map.small_channels, kColumns));
-  column_blocks_ = div_up(map.small_channels, column_block_);
-  c_stride_ = round_up(column_block_, 16) + 16;
-  c_floats_ = round_up(rows * c_stride_, 16);
-
-  const size_t blocks = map.groups * row_blocks_ * column_blocks_;
+  set_blocks();
+  const size_t words = round_up(pairs_of(pixels_.pixels()), 16), taps = y_.taps * x_.taps;
   const size_t work = map.groups * map.large_channels * taps * map.small_channels * y_.pixels * x_.pixels * batch;
-  slices_ = weight_slices(blocks, pixels_.count(), c_floats_, work, kSliceWork);
-  threads_ = threads_for(p.threads, blocks * slices_, work / 4);
-  slice_floats_ = slices_ > 1 ? slices_ * blocks * c_floats_ : 0;
+  slices_ = weight_slices(blocks(), pixels_.count(), c_floats_, work, kSliceWork);
+  const size_t tasks = blocks() * slices_;
+  cut_for_threads(tasks, threads_for(p.threads, SIZE_MAX, work / 4), kPacking, kernels_.tile.columns, &rows_,
+                  &column_block_);
+  set_blocks();
+  threads_ = threads_for(p.threads, blocks() * slices_, work / 4);
+  slice_floats_ = slices_ > 1 ? slices_ * blocks() * c_floats_ : 0;
 
   // Rows: whole words, the overhang of their last run, and an odd number of cache lines apart.
   patch_stride_ = ((words + kOverhang / 2) / 16 | 1) * 16;
-  patch_floats_ = rows * patch_stride_ + kOverhang;
+  patch_floats_ = rows_.largest() * patch_stride_ + kOverhang;
   panel_floats_ = round_up(div_up(column_block_, kernels_.tile.columns) * (words * kernels_.tile.columns + 16), 16);
   slab_floats_ = round_up(slab_floats(y_, x_, pixels_.at(0), rows_.channel_step) / 2 + kOverhang, 16);
   stage_floats_ = round_up(column_block_ * (words + 16) + kOverhang, 16);
   thread_floats_ = patch_floats_ + panel_floats_ + slab_floats_ + stage_floats_ + (slices_ == 1 ? c_floats_ : 0);
+}
+
+// What follows from rows_ and column_block_.
+void PairWeightProduct::set_blocks() {
+  row_blocks_ = rows_.count();
+  tile_rows_ = even_tile_rows(rows_.largest(), kernels_.tile);
+  column_blocks_ = div_up(map_.small_channels, column_block_);
+  c_stride_ = round_up(column_block_, 16) + 16;
+  c_floats_ = round_up(rows_.largest() * c_stride_, 16);
 }
 
 // Panels [pair of pixels][channel] of S. Pixels of a channel that do not lie side by side are brought together first.
@@ -164,7 +172,7 @@ void PairWeightProduct::pack_large(const ImageSource& large, const PixelBlock& b
 
 void PairWeightProduct::run_task(const ImageSource& small, const ImageSource& large, const Bf16WeightTarget& target,
                                  size_t task, float* slices, float* scratch) const {
-  const size_t blocks = map_.groups * row_blocks_ * column_blocks_, slice = task / blocks, index = task % blocks;
+  const size_t slice = task / blocks(), index = task % blocks();
   const size_t row_index = index % row_blocks_, column = index / row_blocks_ % column_blocks_ * column_block_;
   const size_t group = index / row_blocks_ / column_blocks_;
   const ChannelTaps rows = rows_.at(row_index);
@@ -177,7 +185,7 @@ void PairWeightProduct::run_task(const ImageSource& small, const ImageSource& la
   g.a = patches, g.b = panels;
   set_a_rows(&g, tile_rows_, static_cast<ptrdiff_t>(patch_stride_));
   g.b_stride = static_cast<ptrdiff_t>(kernels_.tile.columns);
-  set_c(&g, slices_ > 1 ? slices + (slice * blocks + index) * c_floats_ : own, c_stride_);
+  set_c(&g, slices_ > 1 ? slices + (slice * blocks() + index) * c_floats_ : own, c_stride_);
   const size_t pixel_blocks = pixels_.count(), end = (slice + 1) * pixel_blocks / slices_;
   for (size_t p = slice * pixel_blocks / slices_; p < end; ++p) {
     const PixelBlock block = pixels_.at(p);
@@ -200,7 +208,7 @@ void PairWeightProduct::store(const Bf16WeightTarget& target, size_t group, size
                               const float* c, size_t slices) const {
   const ChannelTaps rows = rows_.at(row_index);
   const size_t columns = std::min(column_block_, map_.small_channels - column);
-  const size_t slice_stride = map_.groups * row_blocks_ * column_blocks_ * c_floats_;
+  const size_t slice_stride = blocks() * c_floats_;
   const ptrdiff_t first = static_cast<ptrdiff_t>(group) * target.group + static_cast<ptrdiff_t>(column) * target.small +
                           static_cast<ptrdiff_t>(rows.c0) * target.large;
   const auto taps = static_cast<ptrdiff_t>(y_.taps * x_.taps);
@@ -236,12 +244,11 @@ void PairWeightProduct::run(const ImageSource& small, const ImageSource& large, 
                             void* workspace) const {
   float* slices = static_cast<float*>(workspace);
   float* scratch = slices + slice_floats_;
-  const size_t blocks = map_.groups * row_blocks_ * column_blocks_;
-  parallel_for(blocks * slices_, threads_, [&](size_t task, size_t worker) {
+  parallel_for(blocks() * slices_, threads_, [&](size_t task, size_t worker) {
     run_task(small, large, target, task, slices, scratch + worker * thread_floats_);
   });
   if (slices_ == 1) return;
-  parallel_for(blocks, threads_for(threads_, blocks, blocks * c_floats_ * slices_), [&](size_t index, size_t) {
+  parallel_for(blocks(), threads_for(threads_, blocks(), blocks() * c_floats_ * slices_), [&](size_t index, size_t) {
     store(target, index / row_blocks_ / column_blocks_, index % row_blocks_,
           index / row_blocks_ % column_blocks_ * column_block_, slices + index * c_floats_, slices_);
   });

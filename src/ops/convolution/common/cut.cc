@@ -3,6 +3,7 @@
 #include "src/ops/convolution/common/cut.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace bnns {
 
@@ -69,6 +70,31 @@ ChannelTapBlocks::ChannelTapBlocks(const PatchAxis& y, const PatchAxis& x, size_
 ChannelTaps ChannelTapBlocks::at(size_t index) const {
   const size_t parts = div_up(taps, tap_step), c = index / parts * channel_step, t = index % parts * tap_step;
   return {c, std::min(channels, c + channel_step), t, std::min(taps, t + tap_step)};
+}
+
+BlockParts parts_for_threads(size_t tasks, size_t threads, BlockParts most, size_t packing) {
+  BlockParts best;
+  if (threads <= 2) return best;
+  constexpr size_t kMost = 8, kUnit = 1000;  // parts; the time of a block's products
+  size_t least = SIZE_MAX;
+  for (size_t rows = 1; rows <= std::clamp<size_t>(most.rows, 1, kMost); ++rows) {
+    for (size_t columns = 1; columns <= std::clamp<size_t>(most.columns, 1, kMost); ++columns) {
+      const size_t task = kUnit / (rows * columns) + packing * kUnit / 10 / rows + packing * kUnit / 10 / columns;
+      const size_t time = div_up(tasks * rows * columns, threads) * task;
+      if (time < least) least = time, best = {rows, columns};
+    }
+  }
+  return best;
+}
+
+void cut_for_threads(size_t tasks, size_t threads, size_t packing, size_t panel, ChannelTapBlocks* rows,
+                     size_t* columns) {
+  constexpr size_t kLeast = 64;  // rows and columns of a block
+  const size_t most = rows->tap_step == rows->taps ? std::min(rows->channel_step, rows->largest() / kLeast) : 1;
+  const BlockParts parts = parts_for_threads(tasks, threads, {most, *columns / kLeast}, packing);
+  const size_t channels = div_up(rows->channel_step, parts.rows);
+  rows->channel_step = div_up(rows->channels, div_up(rows->channels, channels));
+  if (parts.columns > 1) *columns = round_up(div_up(*columns, parts.columns), panel);
 }
 
 size_t weight_slices(size_t blocks, size_t pieces, size_t block_floats, size_t work, size_t slice_work) {

@@ -50,6 +50,18 @@ struct ChannelTapBlocks {
   ChannelTaps at(size_t index) const;
 };
 
+// Parts that the rows and columns of every block of a weight gradient are cut into, where blocks and slices are too few
+// for more than two threads: no sum depends on it. `most` are the parts that there can be. `packing` is what packing
+// the operands costs, in tenths of multiplying them: cut rows pack the columns anew.
+struct BlockParts {
+  size_t rows = 1, columns = 1;
+};
+BlockParts parts_for_threads(size_t tasks, size_t threads, BlockParts most, size_t packing);
+
+// The same done: blocks of fewer channels with all of their taps, and of fewer columns, whole panels of them.
+void cut_for_threads(size_t tasks, size_t threads, size_t packing, size_t panel, ChannelTapBlocks* rows,
+                     size_t* columns);
+
 // Slices of the sum over pixels in a weight gradient: where blocks of dW are few, so that there are about kWeightTasks
 // tasks. All slices together take at most 2 MB; each is worth slice_work multiply-adds.
 inline constexpr size_t kWeightTasks = 16;

@@ -19,6 +19,7 @@ constexpr size_t kColumns = 256;            // s of a block
 constexpr size_t kPixels = 256;             // depth of one step: patches half a megabyte
 constexpr size_t kSliceWork = 1 << 18;      // multiply-adds that are worth a slice
 constexpr size_t kWeightSlab = 120 * 1024;  // floats: 480 KB, so that all buffers of a thread stay below 2 MB
+constexpr size_t kPacking = 1;              // what it takes, in tenths of the products of a block
 constexpr size_t kSlack = 16;
 
 }  // namespace
@@ -40,29 +41,36 @@ WeightProduct::WeightProduct(const WeightMap& p) : map_(p.map), y_(p.y), x_(p.x)
     const size_t channels = div_up(map.large_channels, rows_.count() + 1);
     rows_ = ChannelTapBlocks(y_, x_, map.large_channels, channels * rows_.taps, pixels_, kWeightSlab);
   }
-  row_blocks_ = rows_.count();
-  const size_t pixels = pixels_.pixels(), taps = y_.taps * x_.taps, rows = rows_.largest();
-  tile_rows_ = even_tile_rows(rows, kernels_);
   column_block_ = std::min(map.small_channels, kColumns);
   column_block_ = div_up(map.small_channels, div_up(map.small_channels, column_block_));
-  column_blocks_ = div_up(map.small_channels, column_block_);
-  c_stride_ = round_up(column_block_, 16) + 16;
-  c_floats_ = rows * c_stride_;
-
-  const size_t blocks = map.groups * row_blocks_ * column_blocks_;
+  const size_t pixels = pixels_.pixels(), taps = y_.taps * x_.taps;
+  set_blocks();
   const size_t work = map.groups * map.large_channels * taps * map.small_channels * y_.pixels * x_.pixels * batch;
-  slices_ = weight_slices(blocks, pixels_.count(), c_floats_, work, kSliceWork);
-  threads_ = threads_for(p.threads, blocks * slices_, work / 2);
-  slice_floats_ = slices_ > 1 ? round_up(slices_ * blocks * c_floats_, 16) : 0;
+  slices_ = weight_slices(blocks(), pixels_.count(), c_floats_, work, kSliceWork);
+  const size_t tasks = blocks() * slices_;
+  cut_for_threads(tasks, threads_for(p.threads, SIZE_MAX, work / 2), kPacking, kernels_.columns, &rows_,
+                  &column_block_);
+  set_blocks();
+  threads_ = threads_for(p.threads, blocks() * slices_, work / 2);
+  slice_floats_ = slices_ > 1 ? round_up(slices_ * blocks() * c_floats_, 16) : 0;
 
   // An odd number of cache lines between rows, so that the rows of a tile do not fall on the same sets.
   patch_stride_ = (round_up(pixels, 16) / 16 | 1) * 16;
-  patch_floats_ = round_up(rows * patch_stride_, 16) + kSlack;
+  patch_floats_ = round_up(rows_.largest() * patch_stride_, 16) + kSlack;
   panel_floats_ = round_up(div_up(column_block_, kernels_.columns) * (pixels * kernels_.columns + kSlack), 16);
   slab_floats_ = round_up(slab_floats(y_, x_, pixels_.at(0), rows_.channel_step), 16);
   stage_floats_ = round_up(column_block_ * pixels + 2 * x_.pixels, 16);
   thread_floats_ =
       patch_floats_ + panel_floats_ + slab_floats_ + stage_floats_ + (slices_ == 1 ? round_up(c_floats_, 16) : 0);
+}
+
+// What follows from rows_ and column_block_.
+void WeightProduct::set_blocks() {
+  row_blocks_ = rows_.count();
+  tile_rows_ = even_tile_rows(rows_.largest(), kernels_);
+  column_blocks_ = div_up(map_.small_channels, column_block_);
+  c_stride_ = round_up(column_block_, 16) + 16;
+  c_floats_ = rows_.largest() * c_stride_;
 }
 
 // Panels [pixel][channel] of S, transposed from rows of pixels; rows that are not plain and dense are staged first.
@@ -95,7 +103,7 @@ void WeightProduct::pack_small(const ImageSource& small, const PixelBlock& block
 
 void WeightProduct::run_task(const ImageSource& small, const ImageSource& large, const WeightTarget& target,
                              size_t task, float* slices, float* scratch) const {
-  const size_t blocks = map_.groups * row_blocks_ * column_blocks_, slice = task / blocks, index = task % blocks;
+  const size_t slice = task / blocks(), index = task % blocks();
   const size_t row_index = index % row_blocks_, column = index / row_blocks_ % column_blocks_ * column_block_;
   const size_t group = index / row_blocks_ / column_blocks_;
   const ChannelTaps rows = rows_.at(row_index);
@@ -107,7 +115,7 @@ void WeightProduct::run_task(const ImageSource& small, const ImageSource& large,
   g.rows = rows.size(), g.columns = columns;
   g.a = patches, g.b = panels;
   set_a_rows(&g, tile_rows_, static_cast<ptrdiff_t>(patch_stride_));
-  set_c(&g, slices_ > 1 ? slices + (slice * blocks + index) * c_floats_ : own, c_stride_);
+  set_c(&g, slices_ > 1 ? slices + (slice * blocks() + index) * c_floats_ : own, c_stride_);
   const size_t pixel_blocks = pixels_.count(), end = (slice + 1) * pixel_blocks / slices_;
   for (size_t p = slice * pixel_blocks / slices_; p < end; ++p) {
     const PixelBlock block = pixels_.at(p);
@@ -130,7 +138,7 @@ void WeightProduct::store(const WeightTarget& target, size_t group, size_t row_i
                           size_t slices) const {
   const ChannelTaps rows = rows_.at(row_index);
   const size_t columns = std::min(column_block_, map_.small_channels - column);
-  const size_t slice_stride = map_.groups * row_blocks_ * column_blocks_ * c_floats_;
+  const size_t slice_stride = blocks() * c_floats_;
   // Rows (l, k) that lie side by side in dW too: a transpose. Columns by the line, so that what is read stays in L1.
   const auto taps = static_cast<ptrdiff_t>(x_.taps * y_.taps);
   const bool dense = (x_.taps == 1 || target.x == 1) && (y_.taps == 1 || target.y == static_cast<ptrdiff_t>(x_.taps)) &&
@@ -167,12 +175,11 @@ void WeightProduct::run(const ImageSource& small, const ImageSource& large, cons
                         void* workspace) const {
   float* slices = static_cast<float*>(workspace);
   float* scratch = slices + slice_floats_;
-  const size_t blocks = map_.groups * row_blocks_ * column_blocks_;
-  parallel_for(blocks * slices_, threads_, [&](size_t task, size_t worker) {
+  parallel_for(blocks() * slices_, threads_, [&](size_t task, size_t worker) {
     run_task(small, large, target, task, slices, scratch + worker * thread_floats_);
   });
   if (slices_ == 1) return;
-  parallel_for(blocks, threads_for(threads_, blocks, blocks * c_floats_ * slices_), [&](size_t index, size_t) {
+  parallel_for(blocks(), threads_for(threads_, blocks(), blocks() * c_floats_ * slices_), [&](size_t index, size_t) {
     store(target, index / row_blocks_ / column_blocks_, index % row_blocks_,
           index / row_blocks_ % column_blocks_ * column_block_, slices + index * c_floats_, slices_);
   });

@@ -27,6 +27,8 @@ class WeightProduct {
   void run(const ImageSource& small, const ImageSource& large, const WeightTarget& target, void* workspace) const;
 
  private:
+  void set_blocks();
+  size_t blocks() const { return map_.groups * row_blocks_ * column_blocks_; }
   void run_task(const ImageSource& small, const ImageSource& large, const WeightTarget& target, size_t task,
                 float* slices, float* scratch) const;
   void pack_small(const ImageSource& small, const PixelBlock& block, size_t first, size_t columns, float* buffer,

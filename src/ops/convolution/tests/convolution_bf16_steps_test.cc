@@ -132,11 +132,16 @@ std::vector<float> run_weights(const ConvolutionShape& s, const std::vector<floa
 // n, i, height, width, o, kernel, stride, pad, groups, dilation: lines of a whole sample and lines of a row, pieces of
 // a row, several passes, odd channels, several samples in a block, phases, groups, more taps than a gather takes.
 std::vector<ConvolutionShape> shapes() {
-  return {make_shape(3, 64, 7, 7, 33, 3, 1, 1),   make_shape(2, 31, 14, 14, 37, 3, 1, 1),
-          make_shape(1, 34, 9, 28, 16, 3, 1, 1),  make_shape(1, 17, 13, 17, 20, 3, 2, 1),
-          make_shape(1, 16, 2, 700, 5, 3, 1, 1),  make_shape(2, 36, 12, 11, 48, 3, 1, 2, 2, 2),
-          make_shape(1, 16, 10, 10, 18, 5, 1, 2), make_shape(5, 130, 4, 4, 40, 1, 2, 0),
-          make_shape(11, 33, 6, 6, 40, 3, 1, 0)};
+  return {make_shape(3, 64, 7, 7, 33, 3, 1, 1),
+          make_shape(2, 31, 14, 14, 37, 3, 1, 1),
+          make_shape(1, 34, 9, 28, 16, 3, 1, 1),
+          make_shape(1, 17, 13, 17, 20, 3, 2, 1),
+          make_shape(1, 16, 2, 700, 5, 3, 1, 1),
+          make_shape(2, 36, 12, 11, 48, 3, 1, 2, 2, 2),
+          make_shape(1, 16, 10, 10, 18, 5, 1, 2),
+          make_shape(5, 130, 4, 4, 40, 1, 2, 0),
+          make_shape(11, 33, 6, 6, 40, 3, 1, 0),
+          make_shape(1, 96, 12, 12, 96, 3, 1, 1)};  // the last: cut for many threads
 }
 
 TEST(ConvolutionBf16Steps, ExactOnIntegersForAnyThreadCount) {
@@ -146,7 +151,7 @@ TEST(ConvolutionBf16Steps, ExactOnIntegersForAnyThreadCount) {
     const IntegerData data(s, 12);
     const auto y = rounded(BNNSDataTypeBFloat16, ref::convolution_forward(s, widen(data.x), widen(data.w), {}));
     const auto dx = rounded(BNNSDataTypeBFloat16, data.gradients.dx);
-    for (const size_t threads : {1, 3}) {
+    for (const size_t threads : {1, 3, 16}) {
       EXPECT_EQ(widen(run(s, false, data.x, data.w, threads)), y);
       EXPECT_EQ(widen(run(s, true, data.dy, data.w, threads)), dx);
       if (!PairWeightSteps::accepts(make_weight_map(Layer{s}.map, s.n))) continue;

@@ -96,7 +96,8 @@ TEST(ConvolutionBf16, LargeResultsGoStraightToTheTarget) {
 
 // |error| <= 2 eps k sum|terms| for a sum of k terms, then half a unit of the last of bf16's eight bits.
 TEST(ConvolutionBf16, WithinBoundAndSameBitsForAnyThreadCount) {
-  for (const ConvolutionShape& s : {make_shape(5, 34, 14, 14, 30, 3, 1, 1), make_shape(3, 64, 7, 7, 65, 3, 1, 1)}) {
+  for (const ConvolutionShape& s : {make_shape(5, 34, 14, 14, 30, 3, 1, 1), make_shape(3, 64, 7, 7, 65, 3, 1, 1),
+                                    make_shape(2, 128, 12, 12, 160, 3, 1, 1)}) {  // the last: cut for many threads
     Random random(11);
     const auto numbers = [&](size_t count) {
       auto v = random.normals(count);
@@ -127,7 +128,7 @@ TEST(ConvolutionBf16, WithinBoundAndSameBitsForAnyThreadCount) {
       check(one.y, y, y_size, s.i * 9);
       check(one.dx, d.dx, d_size.dx, s.o * 9);
       check(one.dw, d.dw, d_size.dw, s.n * s.oh * s.ow);
-      for (const size_t threads : {2, 3, 7}) {
+      for (const size_t threads : {2, 3, 7, 16}) {
         f.threads = threads;
         const FormResults many = run_form(s, f, x, w, {}, dy);
         EXPECT_EQ(one.y, many.y);

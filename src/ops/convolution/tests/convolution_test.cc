@@ -173,6 +173,7 @@ TEST(Convolution, SameBitsForAnyNumberOfThreads) {
   std::vector<NamedShape> all = cases();
   all.push_back({"slices", make_shape(9, 16, 20, 20, 24, 3, 1, 1)});
   all.push_back({"blocks of dW", make_shape(3, 64, 9, 9, 300, 3, 1, 1)});
+  all.push_back({"blocks of dW that threads cut", make_shape(2, 300, 12, 12, 200, 1, 1, 0)});
   // Of the two phases of dX along x only the second is for few/tile, and they want different numbers of threads.
   ConvolutionShape phases = make_shape(1, 19, 5, 8, 109, 7, 2, 0);
   phases.top = 5;
@@ -184,7 +185,7 @@ TEST(Convolution, SameBitsForAnyNumberOfThreads) {
       const auto x = random.normals(c.shape.x_count()), w = random.normals(c.shape.w_count()),
                  b = random.normals(c.shape.o), dy = random.normals(c.shape.y_count());
       const auto one = run_convolution(c.shape, x, w, b, dy, 1, BNNSActivationFunctionTanh);
-      for (const size_t threads : {2, 3, 7}) {
+      for (const size_t threads : {2, 3, 7, 16}) {
         const auto many = run_convolution(c.shape, x, w, b, dy, threads, BNNSActivationFunctionTanh);
         EXPECT_TRUE(same_bits(one.y, many.y)) << "y " << threads;
         EXPECT_TRUE(same_bits(one.dx, many.dx)) << "dx " << threads;
