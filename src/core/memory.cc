@@ -1,5 +1,6 @@
 #include "src/core/memory.h"
 
+#include <cstddef>
 #include <cstdlib>
 #include <utility>
 
@@ -25,11 +26,17 @@ Options read_options(const BNNSFilterParameters* parameters, const char* op) {
   return options;
 }
 
-void* allocate(const Options& options, size_t bytes, const char* what) {
+void* allocate(const Options& options, size_t bytes, const char* what, size_t alignment) {
   void* memory = nullptr;
   if (bytes > PTRDIFF_MAX) fail_out_of_memory(what, bytes);
-  const int status = options.alloc ? options.alloc(&memory, kAlignment, bytes)
-                                   : posix_memalign(&memory, kAlignment, bytes ? bytes : 1);
+  int status = 0;
+  if (options.alloc) {
+    status = options.alloc(&memory, kAlignment, bytes);
+  } else if (alignment <= alignof(std::max_align_t)) {
+    memory = std::malloc(bytes ? bytes : 1);
+  } else {
+    status = posix_memalign(&memory, alignment, bytes ? bytes : 1);
+  }
   if (status != 0 || !memory) fail_out_of_memory(what, bytes);
   return memory;
 }

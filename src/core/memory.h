@@ -22,8 +22,9 @@ struct Options {
 };
 Options read_options(const BNNSFilterParameters* parameters, const char* op);
 
-// Raw allocation; throws Error(out_of_memory).
-void* allocate(const Options& options, size_t bytes, const char* what);
+// Raw allocation; throws Error(out_of_memory). The client's callback is always asked for kAlignment; malloc, which is
+// quicker than posix_memalign, serves what needs no more than its own.
+void* allocate(const Options& options, size_t bytes, const char* what, size_t alignment = kAlignment);
 void release(const Options& options, void* memory) noexcept;
 
 // An owned, aligned, uninitialised block.

@@ -144,7 +144,7 @@ template <class T, class... Arguments>
 BNNSFilter make_filter(const Options& options, Arguments&&... arguments) {
   static_assert(alignof(T) <= kAlignment);
   CallTimer timer("create");
-  void* memory = allocate(options, sizeof(T), "the filter");
+  void* memory = allocate(options, sizeof(T), "the filter", alignof(T));
   Filter* filter;
   try {
     filter = new (memory) T(options, std::forward<Arguments>(arguments)...);

@@ -62,14 +62,26 @@ void run_empty_sum(const GemmCall& call) {
   call.finish(rows, columns);
 }
 
+// In a frame of its own: other products need not step over the scratch.
+[[gnu::noinline]] void run_small(const GemmCall& call) {
+  alignas(64) float memory[kSmallFloats];
+  choose(kGemmImplementations, call).run(call, memory);
+}
+
 }  // namespace
 }  // namespace detail
+
+bool gemm_is_small(const GemmProblem& problem, const Lens& a, const Lens& b, const GemmOutput& c) noexcept {
+  const GemmEpilogue none;
+  return detail::is_small(detail::make_call(problem, a, b, c, nullptr, none, 1));
+}
 
 size_t gemm_workspace_bytes(const GemmProblem& problem, const Lens& a, const Lens& b, const GemmOutput& c,
                             size_t threads) noexcept {
   if (problem.m == 0 || problem.n == 0 || problem.k == 0) return 0;
   const GemmEpilogue none;
   detail::GemmCall call = detail::make_call(problem, a, b, c, nullptr, none, threads);
+  if (detail::is_small(call)) return 0;
   const detail::GemmImplementation& now = find(detail::kGemmImplementations, call);
   if (!now.by_isa) return now.workspace_floats(call) * sizeof(float);
   // Enough for every instruction set of the machine: the cap may change between this question and the call.
@@ -92,6 +104,7 @@ void gemm(const GemmProblem& problem, const Lens& a, const Lens& b, const GemmOu
   if (problem.m == 0 || problem.n == 0) return;
   const detail::GemmCall call = detail::make_call(problem, a, b, c, bias, epilogue, threads);
   if (call.k == 0) return detail::run_empty_sum(call);
+  if (detail::is_small(call)) return detail::run_small(call);
   choose(detail::kGemmImplementations, call).run(call, static_cast<float*>(workspace));
 }
 

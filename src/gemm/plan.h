@@ -35,6 +35,18 @@ inline size_t threads_of(const GemmCall& call, size_t tasks, size_t work) {
   return call.threads == 1 || tasks == 1 || work < 2 * kMinThreadWork ? 1 : threads_for(call.threads, tasks, work);
 }
 
+// Small products of plain f32 operands skip what costs more than they do: their scratch is on the stack, and the tiles
+// start without a plan. Sums are the same: one block of the depth.
+inline constexpr size_t kSmallWork = 8192, kSmallSide = 256, kSmallDepth = 128;  // work: multiply-adds
+inline constexpr size_t kSmallFloats = kSmallDepth * 32 + 16;                    // a panel of B, or 9 vectors
+inline bool is_small(const GemmCall& call) {
+  const auto unit = [](const Lens& x) {
+    return x.type == FloatType::f32 && (x.rows_contiguous() || x.depth_contiguous());
+  };
+  return call.m <= kSmallSide && call.n <= kSmallSide && call.k <= kSmallDepth &&
+         call.m * call.n * call.k <= kSmallWork && unit(call.a) && unit(call.b);
+}
+
 // From this size on, C is written with non-temporal stores: it would not stay in the caches anyway.
 inline constexpr size_t kStreamSize = size_t{1} << 20;  // elements
 bool can_stream(const GemmCall& call) noexcept;

@@ -94,7 +94,8 @@ IndexedTensor indexed(const ProductProblem& p, ProductSide side, const Tensor& t
   result.data = data;
   result.stride[0] = batch_stride;
   for (size_t i = 1; i < p.indices; ++i) {
-    if (p.axis[side][i] >= 0) result.stride[i] = t.stride[p.axis[side][i]];
+    const int8_t axis = p.axis[side][i];
+    result.stride[i] = axis >= 0 ? t.stride[axis] : 0;
   }
   return result;
 }

@@ -25,13 +25,13 @@ inline constexpr size_t kMaxIndices = 2 * kMaxRank + 1;  // two tensors with not
 struct IndexedTensor {
   const Tensor* tensor = nullptr;  // for type, scale and bias; nullptr: no tensor, the number 1
   const void* data = nullptr;
-  size_t stride[kMaxIndices] = {};  // in elements; 0: the tensor does not have the index
+  size_t stride[kMaxIndices];  // of the product's indices, in elements; 0: the tensor does not have the index
 };
 
 // c (=|+=) alpha * sum over the indices that c does not have of a * b. c is written through its `data`.
 struct Product {
   size_t indices = 0;
-  size_t extent[kMaxIndices] = {};
+  size_t extent[kMaxIndices];  // only so many are set, here and in strides
   IndexedTensor a, b, c;
   float alpha = 1;
   bool accumulate = false;
@@ -118,7 +118,7 @@ class ProductFilter final : public Filter {
   void run_forward(size_t batch, const Operand& a, const Operand& b, void* out, size_t out_stride);
   void check_deltas_disjoint(size_t batch, const Operand (&operand)[2], const Deltas& d) const;
   void run_backward(size_t batch, const Operand (&operand)[2], const Deltas& d);
-  void run(const Work& work);
+  void run(Work& work);
 
   ProductProblem problem_;
   Parameter weights_;

@@ -44,7 +44,7 @@ Product ProductFilter::make_product(size_t batch) const {
 }
 
 // All the memory is there before the first byte is written.
-void ProductFilter::run(const Work& work) {
+void ProductFilter::run(Work& work) {
   const size_t threads = options_.n_threads ? options_.n_threads : default_threads();
   size_t bytes = 0;
   for (size_t i = 0; i < work.products; ++i) {
@@ -53,7 +53,7 @@ void ProductFilter::run(const Work& work) {
   const size_t summed = round_up(checked_mul(work.summed, sizeof(float), "scratch of the product"), kAlignment);
   ScratchShelf::Lease lease(scratch_, checked_add(summed, bytes, "scratch of the product"));
   for (size_t i = 0; i < work.products; ++i) {
-    Product product = work.product[i];
+    Product& product = work.product[i];
     if (!product.a.data) product.a.data = lease.data();
     if (!product.c.data) product.c.data = lease.data();
     product_run(product, static_cast<char*>(lease.data()) + summed, threads);

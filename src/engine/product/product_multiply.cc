@@ -119,7 +119,7 @@ struct Multiply {
     loops.sort(kSideC);
     loops.fuse();
     count = loops.count();
-    elements = m * n <= kElementWork / k && count > 4;
+    elements = by_elements(m * n * k, count);
     const bool plain_c = step.view[kSideC].type() == BNNSDataTypeFloat32 && rows.n <= 1 && columns.n <= 1;
     const bool unit = columns.n == 0 || rows.n == 0 || columns.axis[0].stride[kSideC] == 1;
     direct = plain_c && unit && !(step.accumulate && step.alpha != 1);

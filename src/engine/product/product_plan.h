@@ -5,11 +5,16 @@
 
 #include "src/core/parallel.h"
 #include "src/engine/product/product.h"
+#include "src/gemm/gemm.h"
 #include "src/tensor/tensor.h"
 
 namespace bnns::detail {
 
 inline constexpr size_t kElementWork = 128;  // multiply-adds: less than what a call of gemm costs
+// Whether `count` products of `work` multiply-adds each are run element by element (product_elements.cc).
+inline bool by_elements(size_t work, size_t count) {
+  return work <= kElementWork && count > 4;
+}
 
 // The elements that a step reads or writes: the caller's tensor, or a dense f32 block of scratch.
 struct ProductView {
@@ -61,6 +66,22 @@ struct ProductPlan {
 };
 
 void make_product_plan(const Product& product, ProductPlan* plan);
+
+// A product that needs no plan and no scratch, where accepted() (product_small.cc).
+class SmallProduct {
+ public:
+  explicit SmallProduct(const Product& product);
+  bool accepted() const { return accepted_; }
+  void run() const;
+
+ private:
+  GemmProblem problem_;
+  Lens a_, b_;
+  GemmOutput c_;
+  float alpha_ = 1;
+  size_t count_ = 1, a_step_ = 0, b_step_ = 0, c_step_ = 0;  // repetitions, and the elements from one to the next
+  bool accepted_ = false;
+};
 
 // ---- steps ------------------------------------------------------------------------------------------------------
 

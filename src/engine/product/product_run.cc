@@ -54,6 +54,7 @@ void copy_run(const ProductStep& s, size_t threads) {
 }  // namespace detail
 
 size_t product_scratch_bytes(const Product& product, size_t threads) {
+  if (detail::SmallProduct(product).accepted()) return 0;
   detail::ProductPlan plan;
   detail::make_product_plan(product, &plan);
   size_t bytes = 0;
@@ -66,13 +67,14 @@ size_t product_scratch_bytes(const Product& product, size_t threads) {
 }
 
 void product_run(const Product& product, void* scratch, size_t threads) {
-  detail::ProductPlan plan;
-  detail::make_product_plan(product, &plan);
   if (recording()) {
     double operations = product.b.tensor ? 2 : 1;
     for (size_t k = 0; k < product.indices; ++k) operations *= static_cast<double>(product.extent[k]);
     count_work(0, operations);
   }
+  if (const detail::SmallProduct small(product); small.accepted()) return small.run();
+  detail::ProductPlan plan;
+  detail::make_product_plan(product, &plan);
   char* const memory = static_cast<char*>(scratch);
   for (size_t i = 0; i < plan.steps; ++i) {
     detail::ProductStep& s = plan.step[i];
