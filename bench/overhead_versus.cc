@@ -67,10 +67,41 @@ void add_empty_loop() {
   rows().push_back(std::move(r));
 }
 
+// A filter of two inputs, made for one product of 4x8 and 8x16 as programs do.
+BNNSLayerParametersBroadcastMatMul product_4x8x16() {
+  BNNSLayerParametersBroadcastMatMul p;
+  std::memset(&p, 0, sizeof p);
+  p.alpha = 1;
+  p.iA_desc = describe(BNNSDataLayout2DFirstMajor, {4, 8});
+  p.iB_desc = describe(BNNSDataLayout2DFirstMajor, {8, 16});
+  p.o_desc = describe(BNNSDataLayout2DFirstMajor, {4, 16});
+  return p;
+}
+
+void add_small_product(bool create) {
+  Row r;
+  r.family = "overhead", r.op = "matmul 4x8x16", r.direction = create ? "create" : "forward", r.shape = "64 elements";
+  r.quick = true;
+  r.fill = [](Data& d) { d.add("x", {4, 8}).fill(), d.add("w", {8, 16}).fill(1, 7), d.add("y", {4, 16}); };
+  r.open = [create](Case& c, size_t) {
+    const auto layer = product_4x8x16();
+    const auto make = [layer](Data&) { BNNSFilterDestroy(BNNSFilterCreateLayerBroadcastMatMul(&layer, nullptr)); };
+    if (create) return c.contenders.push_back({"ours", make, ""});
+    const Filter filter = own(BNNSFilterCreateLayerBroadcastMatMul(&layer, nullptr));
+    const auto forward = [filter](Data& d) {
+      check(BNNSFilterApplyTwoInput(filter.get(), d["x"].data(), d["w"].data(), d["y"].data()));
+    };
+    forward(c.sets[0]);
+    c.contenders.push_back({"ours", forward, ""});
+  };
+  rows().push_back(std::move(r));
+}
+
 }  // namespace
 
 void add_overhead_rows() {
   add_empty_loop();
+  for (const bool create : {true, false}) add_small_product(create);
   const Layer layers[] = {{"fully connected 64x64", full}, {"convolution 3x3", convolution}, {"tanh", activation}};
   for (const Layer& layer : layers) {
     const bool conv = layer.name[0] == 'c', full_layer = layer.name[0] == 'f';

@@ -226,6 +226,9 @@ def step(row, d):
 def overhead(row, d):
     if row["direction"] in ("create", "empty"):
         return None
+    if row["op"].startswith("matmul"):
+        a, b = d["x"], d["w"]
+        return lambda d: torch.matmul(a, b)
     x, w, dy = d["x"], d["w"], d["dy"]
     forward = row["direction"] == "forward"
     if row["op"].startswith("tanh"):

@@ -51,8 +51,8 @@ struct GemmEpilogue {
 size_t gemm_workspace_bytes(const GemmProblem& problem, const Lens& a, const Lens& b, const GemmOutput& c,
                             size_t threads) noexcept;
 
-// Whether a product is so small that gemm needs no workspace and no threads for it: plain f32 operands with a unit stride
-// each, at most 8192 multiply-adds.
+// Whether a product is so small that gemm needs no workspace and no threads for it: plain f32 operands with a unit
+// stride each, at most 8192 multiply-adds.
 bool gemm_is_small(const GemmProblem& problem, const Lens& a, const Lens& b, const GemmOutput& c) noexcept;
 
 // The name of the algorithm that gemm takes now (implementations.h). Of lenses and output it looks at types and

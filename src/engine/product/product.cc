@@ -35,15 +35,21 @@ bool resolve_beta(float beta, const char* op) {
 }
 
 void bind_indices(ProductProblem* p, const IndexList (&lists)[kSides], const char* labels, uint32_t strict) {
-  for (auto& side : p->axis) std::fill(side, side + kMaxIndices, int8_t{-1});
-  std::fill(p->extent, p->extent + kMaxIndices, size_t{1});
-  const char* first_field[kMaxIndices] = {};  // where an extent was first seen
-  size_t first_extent[kMaxIndices] = {};
+  for (const IndexList& list : lists) {
+    for (size_t l = 0; l < list.rank; ++l) p->indices = std::max<size_t>(p->indices, list.index[l] + 1);
+  }
+  const char* first_field[kMaxIndices];  // where an extent was first seen
+  size_t first_extent[kMaxIndices];
+  for (size_t i = 0; i < p->indices; ++i) {  // few of many: a filter may be made for one small product
+    for (auto& side : p->axis) side[i] = -1;
+    p->extent[i] = 1;
+    first_field[i] = nullptr;
+    first_extent[i] = 0;
+  }
   for (size_t side = 0; side < kSides; ++side) {
     const Tensor& t = p->tensor[side];
     for (size_t l = 0; l < lists[side].rank; ++l) {
       const size_t i = lists[side].index[l], k = logical_axis(t, l), size = t.size[k];
-      p->indices = std::max(p->indices, i + 1);
       const bool broadcasts = (strict >> i & 1) == 0;
       const bool fits = first_field[i] == nullptr || size == first_extent[i] || (broadcasts && first_extent[i] == 1) ||
                         (broadcasts && size == 1 && side != kSideC);

@@ -1,5 +1,6 @@
-// Small products: plain f32 tensors with at most one index of each kind. A plan of steps, scratch and threads would cost
-// several times what the arithmetic does. The GEMM core gets what the plan would give it, so the bits are the same.
+// Small products: plain f32 tensors with at most one index of each kind. A plan of steps, scratch and threads would
+// cost several times what the arithmetic does. The GEMM core gets what the plan would give it, so the bits are the
+// same.
 
 #include <algorithm>
 #include <utility>

@@ -296,8 +296,9 @@ TEST_P(Gemm, ExactOnSmallShapes) {
 }
 
 TEST_P(Gemm, ExactOnEveryLayout) {
-  const size_t shapes[][3] = {{1, 100, 70}, {100, 1, 70},  {3, 49, 31},   {49, 4, 64},  {40, 1, 1},
-                              {31, 47, 1},  {16, 100, 48}, {47, 33, 300}, {64, 129, 17}};
+  const size_t shapes[][3] = {{1, 100, 70}, {100, 1, 70},  {3, 49, 31},   {49, 4, 64},   {40, 1, 1},
+                              {31, 47, 1},  {16, 100, 48}, {47, 33, 300}, {64, 129, 17}, {8, 8, 128},
+                              {2, 32, 128}, {5, 256, 6},   {256, 5, 6},   {8, 8, 129}};  // small, or not
   for (const auto& s : shapes) {
     unsigned i = 0;
     for (const Order a : kOrders) {
@@ -524,6 +525,8 @@ TEST_P(Gemm, SmallProblemsNeedLittleWorkspace) {
   EXPECT_EQ(gemm_workspace_bytes({1, 784, 128, {}}, plain(128, 1), plain(1, 784), {nullptr, 784, 1}, 4), 0u);
   EXPECT_EQ(gemm_workspace_bytes({128, 784, 1, {}}, plain(1, 128), plain(1, 784), {nullptr, 784, 1}, 4), 0u);
   EXPECT_LE(gemm_workspace_bytes({32, 10, 128, {}}, plain(128, 1), plain(128, 1), {nullptr, 10, 1}, 4), 65536u);
+  EXPECT_EQ(gemm_workspace_bytes({20, 20, 20, {}}, plain(20, 1), plain(20, 1), {nullptr, 20, 1}, 4), 0u);
+  EXPECT_EQ(gemm_workspace_bytes({20, 20, 20, {}}, plain(1, 20), plain(1, 20), {nullptr, 1, 20}, 4), 0u);
 }
 
 }  // namespace

@@ -138,6 +138,28 @@ TEST(Matmul, BC18_EverySizeAroundTheTile) {
   });
 }
 
+// Products of up to 8192 multiply-adds: all scratch is on the stack, so the workspace is only what aligns its pointer.
+TEST(Matmul, SmallProductsNeedNoScratch) {
+  const size_t sizes[][3] = {{2, 3, 4},    {4, 16, 8},   {4, 8, 16},  {16, 16, 16}, {20, 20, 20},
+                             {64, 1, 128}, {1, 64, 128}, {7, 9, 128}, {256, 16, 2}, {3, 256, 10}};
+  for_each_isa([&] {
+    for (const auto& s : sizes) {
+      for (int i = 0; i < 4; ++i) {
+        const Case dims{s[0], s[1], s[2], i % 2 == 1, i > 1};
+        for (const size_t batch : {1, 5}) {
+          run_case(kShapes[0], dims, -1, kF32, i == 1 ? -2.0f : 1.0f, i == 2, 3, batch);
+        }
+        BNNSNDArrayDescriptor d[3];
+        for (int side = 0; side < 3; ++side) {
+          d[side] = Samples(kShapes[0].layout[side], dims.size(kShapes[0], side), kF32[side], 1, 0, 1, 0).descriptor();
+        }
+        EXPECT_EQ(BNNSMatMulWorkspaceSize(dims.trans_a, dims.trans_b, 1, &d[0], &d[1], &d[2], nullptr), 64)
+            << s[0] << " " << s[1] << " " << s[2] << " " << i;
+      }
+    }
+  });
+}
+
 TEST(Matmul, TypesAndThreads) {
   const BNNSDataType rows[][3] = {
       {BNNSDataTypeFloat16, BNNSDataTypeFloat16, BNNSDataTypeFloat16},
