@@ -48,8 +48,8 @@ fault("BC52", "a quota of one and a half CPUs is one CPU",
       "cgroup_test", "CgroupThreads.*")
 fault("BC53", "gradients of weights are summed in as many slices as there are threads",
       "src/ops/convolution/gemm/dw.cc",
-      "slices_ = weight_slices(blocks, pixels_.count(), c_floats_, work, kSliceWork);",
-      "slices_ = std::min(weight_slices(blocks, pixels_.count(), c_floats_, work, kSliceWork), std::max<size_t>(p.threads, 1));",
+      "slices_ = weight_slices(blocks(), pixels_.count(), c_floats_, work, kSliceWork);",
+      "slices_ = std::min(weight_slices(blocks(), pixels_.count(), c_floats_, work, kSliceWork), std::max<size_t>(p.threads, 1));",
       "same_bits_test", "EveryLayer.SameBits*")
 fault("BC54", "workers outlive the library",
       "src/core/parallel.cc",
