@@ -18,18 +18,18 @@ constexpr size_t kUpdateDepth = 128;      // up to here, a product with more row
 constexpr size_t kUpdateSize = 65536;     // and elements of B, which every tile of rows reads: 256 KB
 constexpr size_t kColumnBlock = 512;      // B block 1 MB at most
 constexpr size_t kRowBlock = 512;
-constexpr size_t kTaskWork = 1 << 17;    // multiply-adds: some 1 us
-constexpr size_t kMaxTasks = 16;         // beyond this, blocks are as large as the caches like
-constexpr size_t kAheadBytes = 8 << 20;  // of one operand at a time
-constexpr size_t kAtOnceBytes = 2 << 20;
-constexpr size_t kDirectSize = 262144;   // elements of B, 1 MB: L2 holds them as they are
-constexpr size_t kCachedSize = 131072;   // elements of B: they are in L2, nothing need be prefetched
-constexpr size_t kLargeResult = 262144;  // elements of C, 1 MB: the time to pack operands is small beside it
-constexpr size_t kDirectColumns = 256;   // beyond this, packing a tile of A costs less than it saves
-constexpr size_t kWorkPerByte = 2;       // multiply-adds in cache that take as long as a unit of kMinThreadWork
-constexpr size_t kTurnedRows = 512;      // of a product that is turned, at most
-constexpr size_t kPassWork = 1 << 20;    // multiply-adds of a thread worth another loop over all threads
-constexpr size_t kSlack = 16;            // floats behind a panel (pack.h)
+constexpr size_t kTaskWork = 1 << 17;     // multiply-adds: some 1 us
+constexpr size_t kMaxTasks = 16;          // beyond this, blocks are as large as the caches like
+constexpr size_t kAheadBytes = 8 << 20;   // of one operand at a time
+constexpr size_t kAtOnceBytes = 2 << 20;  // of both operands
+constexpr size_t kDirectSize = 262144;    // elements of B, 1 MB: L2 holds them as they are
+constexpr size_t kCachedSize = 131072;    // elements of B: they are in L2, nothing need be prefetched
+constexpr size_t kLargeResult = 262144;   // elements of C, 1 MB: the time to pack operands is small beside it
+constexpr size_t kDirectColumns = 256;    // beyond this, packing a tile of A costs less than it saves
+constexpr size_t kWorkPerByte = 2;        // multiply-adds in cache that take as long as a unit of kMinThreadWork
+constexpr size_t kTurnedRows = 512;       // of a product that is turned, at most
+constexpr size_t kPassWork = 1 << 20;     // multiply-adds of a thread worth another loop over all threads
+constexpr size_t kSlack = 16;             // floats behind a panel (pack.h)
 
 // Whether `count` lines, a stride of floats apart, fall on so few sets of a cache that they push each other out. The
 // caches have 8 ways or more; `span` is the size of a way: 4 KB in L1, 128 KB in L2.
