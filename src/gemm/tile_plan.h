@@ -1,5 +1,6 @@
-// How a blocked product is cut up (tile_runner.cc runs it). How the depth is cut, and so the order of every sum, follows
-// from the shape, the layouts and the tile of the instruction set; how C is cut into tasks may follow the threads.
+// How a blocked product is cut up (tile_runner.cc runs it). How the depth is cut, and so the order of every sum,
+// follows from the shape, the layouts and the tile of the instruction set; how C is cut into tasks may follow the
+// threads.
 #pragma once
 
 #include <cstddef>
