@@ -142,9 +142,12 @@ void BackwardPass::run_parameters() const {
     const size_t first = block * width, n = std::min(width, length - first);
     GradientSums sums[kGradientColumns];
     sum_rows(views, first, n, {0, rows}, sums);
-    double split[2 * kGradientColumns];
-    for (size_t j = 0; j < n; ++j) split[j] = sums[j].g, split[n + j] = sums[j].gx;
-    write_row_deltas(first, n, split, 1, n);
+    for (size_t k = 0; k < n / fold; ++k) {
+      GradientSums sum;
+      for (size_t j = k * fold; j < (k + 1) * fold; ++j) sum.g += sums[j].g, sum.gx += sums[j].gx;
+      sums[k] = sum;
+    }
+    write_deltas(first / fold, n / fold, sums);
   });
 }
 
