@@ -14,13 +14,16 @@ LONG = "OPENBNNS_LONG" in os.environ  # all cases, and trainings of a minute
 CASES = int(os.environ.get("OPENBNNS_CASES", 200 if LONG else 12))  # random shapes of each module, loss and optimizer
 
 
-def close(got: np.ndarray, expected: np.ndarray, bound: float = 1e-5) -> None:
+def error(got: np.ndarray, expected: np.ndarray) -> float:
+    """The largest difference, as a part of the largest number or of 1."""
     got, expected = np.asarray(got, np.float64), np.asarray(expected, np.float64)
     assert got.shape == expected.shape
-    if expected.size:
-        scale = max(1.0, float(np.abs(expected).max()))
-        worst = float(np.abs(got - expected).max()) / scale
-        assert worst <= bound, f"differs by {worst:.3g} of {scale:.3g}"
+    return float(np.abs(got - expected).max()) / max(1.0, float(np.abs(expected).max())) if expected.size else 0.0
+
+
+def close(got: np.ndarray, expected: np.ndarray, bound: float = 1e-5) -> None:
+    worst = error(got, expected)
+    assert worst <= bound, f"differs by {worst:.3g}, expected at most {bound:.3g}"
 
 
 @pytest.fixture
