@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import signal
 
 os.environ.setdefault("BNNS_VERBOSE", "0")
 
@@ -12,6 +13,12 @@ import pytest
 
 LONG = "OPENBNNS_LONG" in os.environ  # all cases, and trainings of a minute
 CASES = int(os.environ.get("OPENBNNS_CASES", 200 if LONG else 12))  # random shapes of each module, loss and optimizer
+
+
+@pytest.fixture(autouse=True, scope="session")
+def interrupts() -> None:
+    """A background job of a shell begins with Ctrl-C ignored, which `fit` leaves so."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def error(got: np.ndarray, expected: np.ndarray) -> float:
